@@ -1,0 +1,202 @@
+"""The one tree of errors.
+
+Every error carries what each side needs: ``status`` (HTTP) and ``code`` (JSON-RPC) for a client, ``exit_code`` for a
+shell, a text that is safe to show to the caller, and a hint that says what to do. ``a2mcp/http/errors.py`` maps the
+tree to responses, ``a2mcp/cli`` to exit codes; nothing else maps errors.
+"""
+
+from typing import ClassVar
+
+
+class A2mcpError(Exception):
+    """Anything that went wrong in a way we have words for.
+
+    Args:
+        text: what happened, in one sentence that is safe to show to a caller.
+        hint: what to do about it, or an empty string.
+    """
+
+    status: ClassVar[int] = 500
+    code: ClassVar[int] = -32603
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, text: str, *, hint: str = "") -> None:
+        super().__init__(text)
+        self.text = text
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.hint}".strip()
+
+
+# --- the edge: a request that is refused before any tool is looked at --------------------------------------------
+
+
+class RequestError(A2mcpError):
+    """A request that is refused at the edge; answered as a JSON-RPC error body."""
+
+    status = 400
+    code = -32600
+
+
+class ParseError(RequestError):
+    """The body is not JSON."""
+
+    code = -32700
+
+
+class InvalidRequest(RequestError):
+    """The body is JSON but not one JSON-RPC 2.0 message."""
+
+
+class Unauthorized(RequestError):
+    """No bearer token, or a wrong one."""
+
+    status = 401
+    code = -32000
+
+
+class Forbidden(RequestError):
+    """A foreign Origin or Host."""
+
+    status = 403
+    code = -32000
+
+
+class NotFound(RequestError):
+    """A reserved path on which nothing is served."""
+
+    status = 404
+    code = -32000
+
+
+class MethodNotAllowed(RequestError):
+    """An HTTP method that this path does not take; answered with an empty body."""
+
+    status = 405
+    code = -32000
+
+
+class MissingSession(RequestError):
+    """A message other than ``initialize`` without ``mcp-session-id``."""
+
+    code = -32000
+
+
+class UnknownSession(RequestError):
+    """A session that does not exist, was evicted, or was idle too long."""
+
+    status = 404
+    code = -32000
+
+
+class BodyTooLarge(RequestError):
+    """More body than ``limits.body_bytes``."""
+
+    status = 413
+    code = -32700
+
+
+class HeadersTooLarge(RequestError):
+    """More header than the parser takes."""
+
+    status = 431
+
+
+class Busy(RequestError):
+    """A mailbox or the cap on calls in flight is full; trying again later is right."""
+
+    status = 503
+    code = -32000
+
+
+class Stopping(RequestError):
+    """The daemon is going down and takes no new work."""
+
+    status = 503
+    code = -32000
+
+
+class Internal(A2mcpError):
+    """A fault of ours. The text is fixed; the cause goes to stderr only."""
+
+    def __init__(self) -> None:
+        super().__init__("internal error")
+
+
+# --- tools: a call that ends with ``isError: true`` ---------------------------------------------------------------
+
+
+class ToolError(A2mcpError):
+    """A tool could not do what was asked. Becomes a result with ``isError: true``, never an HTTP error."""
+
+    status = 200
+
+
+class BadArgument(ToolError):
+    """An argument that is not what the tool's schema says.
+
+    Args:
+        field: the path of the argument, for example ``edits[0].oldText``.
+        expected: what the schema asks for.
+        received: what came, shortened.
+        hint: what to do about it.
+    """
+
+    code = -32602
+
+    def __init__(self, field: str, expected: str, received: str, *, hint: str = "") -> None:
+        super().__init__(f"Argument '{field}': expected {expected}, received {received}.", hint=hint)
+        self.field = field
+        self.expected = expected
+        self.received = received
+
+
+class NotExposed(ToolError):
+    """A name that is not in the catalogue. One text for all of them, so that it tells nothing about which exist."""
+
+    code = -32602
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Tool '{name}' is not exposed.", hint="Call tools/list for the names.")
+
+
+class ChangedMeanwhile(ToolError):
+    """The file is not the one the caller has seen; reading it again and retrying is right."""
+
+
+# --- the operator: settings, starting, the command line -----------------------------------------------------------
+
+
+class SettingsError(A2mcpError):
+    """A setting that is present but wrong. The daemon does not start.
+
+    Args:
+        field: the dotted name of the setting.
+        problem: what is wrong with it, beginning with a verb ("must be …").
+        hint: what to do about it.
+    """
+
+    exit_code = 2
+
+    def __init__(self, field: str, problem: str, *, hint: str = "") -> None:
+        super().__init__(f"field '{field}' {problem}", hint=hint)
+        self.field = field
+
+
+class AlreadyServing(A2mcpError):
+    """Another daemon serves this home."""
+
+    exit_code = 3
+
+
+class CannotListen(A2mcpError):
+    """No socket could be bound."""
+
+    exit_code = 4
+
+
+class NoDaemon(A2mcpError):
+    """No daemon runs for this home."""
+
+    exit_code = 5

@@ -1,0 +1,67 @@
+"""What a running tool may reach. A tool gets everything through its context: it imports no actor and reads no setting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from a2mcp.clock import Clock
+    from a2mcp.host.command import Command
+    from a2mcp.tools.jobs import JobsParams
+    from a2mcp.tools.result import _Pending
+    from a2mcp.types import CallId, SessionId
+
+
+class Ticket(Protocol):
+    """One call, as a tool sees it: enough to name it and to hand it to a port that completes it."""
+
+    @property
+    def call_id(self) -> CallId:
+        """Our id of the call."""
+        ...
+
+    @property
+    def session_id(self) -> SessionId | None:
+        """The session it came on, if the dialect has sessions."""
+        ...
+
+
+class JobsPort(Protocol):
+    """The way to the actor that owns running commands. Both methods take over the ticket and never block."""
+
+    def start(self, ticket: Ticket, command: Command) -> Literal[_Pending.PENDING]:
+        """Run a command; the call completes when it ends, or is handed back as a job."""
+        ...
+
+    def serve(self, ticket: Ticket, params: JobsParams) -> Literal[_Pending.PENDING]:
+        """Answer one ``jobs`` call."""
+        ...
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Caps that tools keep to, in bytes."""
+
+    output_bytes: int = 50 * 1024
+    """Text of one result; more is cut in the middle."""
+    job_bytes: int = 256 * 1024 * 1024
+    """Output kept on disk for one command; more is dropped and said so."""
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a tool may use beside its parameters."""
+
+    ticket: Ticket
+    cwd: Path
+    """The host's working directory: relative paths start here."""
+    home: Path
+    """The folder of this daemon's own files, of which children get nothing."""
+    limits: Limits
+    jobs: JobsPort
+    clock: Clock
+    cancelled: Callable[[], bool] = lambda: False
+    """True once nobody waits for the result; a long loop asks it now and then."""
