@@ -1,0 +1,65 @@
+"""Which sessions exist.
+
+Owns the ids, the cap and the idle time. Knows nothing of HTTP, and nothing of calls: closing or evicting a session does
+not end what runs in it. Kept in memory only, so a restart forgets every session.
+"""
+
+import uuid
+from collections import OrderedDict
+
+from a2mcp.clock import Clock
+from a2mcp.types import SessionId
+
+LIMIT = 64
+IDLE_S = 24 * 3600.0
+
+
+class SessionTable:
+    """At most ``limit`` sessions, least recently seen first.
+
+    A session that was not seen for ``idle_s`` seconds or longer is gone. All operations take constant time: the order
+    of the entries is the order in which they were seen, so those to forget are always in front.
+
+    Args:
+        limit: how many sessions there can be.
+        idle_s: after how many seconds without a message a session is forgotten.
+        clock: measures the idle time; its wall clock is not used.
+    """
+
+    def __init__(self, *, clock: Clock, limit: int = LIMIT, idle_s: float = IDLE_S) -> None:
+        self._clock = clock
+        self._limit = limit
+        self._idle_s = idle_s
+        self._seen: OrderedDict[str, float] = OrderedDict()
+
+    def open(self) -> SessionId:
+        """Make a session; when the table is full, the least recently seen one is forgotten for it."""
+        now = self._forget_idle()
+        while len(self._seen) >= self._limit:
+            self._seen.popitem(last=False)
+        session = SessionId(str(uuid.uuid4()))
+        self._seen[session] = now
+        return session
+
+    def touch(self, session: str) -> bool:
+        """Whether the session exists; if so, it has been seen now. The id is compared exactly as it was issued."""
+        now = self._forget_idle()
+        if session not in self._seen:
+            return False
+        self._seen[session] = now
+        self._seen.move_to_end(session)
+        return True
+
+    def close(self, session: str) -> None:
+        """Forget a session; one that does not exist is as good as closed."""
+        self._seen.pop(session, None)
+
+    def __len__(self) -> int:
+        self._forget_idle()
+        return len(self._seen)
+
+    def _forget_idle(self) -> float:
+        now = self._clock.monotonic()
+        while self._seen and now - next(iter(self._seen.values())) >= self._idle_s:
+            self._seen.popitem(last=False)
+        return now
