@@ -1,0 +1,13 @@
+"""What can stop a benchmark before it has measured anything; a failed call is not an error here, it is counted."""
+
+from a2mcp.errors import A2mcpError
+
+
+class BadPlan(A2mcpError):  # noqa: N818 - the tree of errors names conditions
+    """What was asked for cannot be measured: wrong usage, found before the first byte is sent."""
+
+    exit_code = 2
+
+
+class HandshakeFailed(A2mcpError):  # noqa: N818 - as above
+    """The server could not be reached, or did not take the opening of a session."""
