@@ -15,10 +15,15 @@ import msgspec
 from a2mcp.tools.spec import Lane, Tier, ToolSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from a2mcp.types import JsonObject
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,23}")
 """A tool name. Clients prefix it with the server's name and some cut the whole at 64, hence the small bound."""
+
+INT64: Final = range(-(2**63), 2**63)
+"""What an integer argument may be; msgspec itself takes thousands of digits where a field has no bounds."""
 
 _PORTABLE: Final = frozenset(
     {
@@ -107,8 +112,8 @@ class _Inliner:
             raise TypeError(f"{_where(path)}: a value needs exactly one type")
         if node["type"] == "object":
             return self.object(node, path)
-        if "items" in node:
-            node["items"] = self.value(node["items"], path)
+        if node["type"] == "array":
+            node["items"] = self.value(node.get("items", {}), path)
         return node
 
     def object(self, node: JsonObject, path: tuple[str, ...]) -> JsonObject:
@@ -164,28 +169,30 @@ def _string_enum(node: JsonObject, path: tuple[str, ...]) -> JsonObject:
     return {"type": "string"} | node
 
 
-def _require_closed(info: Any) -> None:
-    """Refuse a struct that would drop unknown arguments silently.
-
-    Recursion ends because a recursive type is refused by the inliner; here a struct is visited once per mention.
-    """
+def mentioned(info: msgspec.inspect.Type) -> Iterator[msgspec.inspect.Type]:
+    """Yield a type and every type that it is made of; a struct only once, so that recursive ones end."""
     seen: set[type] = set()
     waiting = [info]
     while waiting:
         kind = waiting.pop()
-        if isinstance(kind, msgspec.inspect.StructType):
-            if not kind.forbid_unknown_fields:
-                raise TypeError(f"{kind.cls.__name__} must be declared with forbid_unknown_fields=True")
-            if kind.cls not in seen:
-                seen.add(kind.cls)
-                waiting.extend(field.type for field in kind.fields)
-        else:
+        yield kind
+        if not isinstance(kind, msgspec.inspect.StructType):
             waiting.extend(_parts(kind))
+        elif kind.cls not in seen:
+            seen.add(kind.cls)
+            waiting.extend(field.type for field in kind.fields)
 
 
-def _parts(kind: Any) -> list[Any]:
+def _parts(kind: msgspec.inspect.Type) -> list[msgspec.inspect.Type]:
     parts = [getattr(kind, name, None) for name in ("item_type", "value_type", "type")]
     return [part for part in parts if part is not None] + list(getattr(kind, "types", ()))
+
+
+def _require_closed(info: msgspec.inspect.Type) -> None:
+    """Refuse a struct that would drop unknown arguments silently."""
+    for kind in mentioned(info):
+        if isinstance(kind, msgspec.inspect.StructType) and not kind.forbid_unknown_fields:
+            raise TypeError(f"{kind.cls.__name__} must be declared with forbid_unknown_fields=True")
 
 
 def _pick(node: JsonObject, *keys: str) -> JsonObject:

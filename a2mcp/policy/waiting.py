@@ -1,0 +1,114 @@
+"""The calls that wait for the operator: added, listed, answered once, forgotten.
+
+Owns the table and its ids. Does not decide, and does not know what is done with an answered call: it keeps it as the
+caller's own object and gives it back. Not thread-safe, one actor owns it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from a2mcp.errors import Busy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from a2mcp.clock import Clock
+    from a2mcp.types import CallId, SessionId
+
+T = TypeVar("T")
+
+_ALPHABET: Final = "abcdefghjkmnpqrstuvwxyz23456789"
+"""Without the letters and digits that are taken for one another when typed."""
+_LETTERS: Final = 5
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as the operator sees it."""
+
+    id: str
+    """What the operator types, for example ``k7f3a``."""
+    call_id: CallId
+    tool: str
+    args: str
+    """The arguments, folded as in the audit log."""
+    session_id: SessionId | None
+    since: datetime
+
+
+class _Waiter(NamedTuple, Generic[T]):
+    request: Request
+    held: T
+
+
+def random_id() -> str:
+    """Make an id that an operator can type.
+
+    Random rather than counted, so that an answer to a list from before a restart hits nothing instead of another call.
+    """
+    return "".join(secrets.choice(_ALPHABET) for _ in range(_LETTERS))
+
+
+class Waiting(Generic[T]):
+    """The table of calls that wait, oldest first.
+
+    Args:
+        cap: how many may wait; one more is refused.
+        clock: for the time since when.
+        new_id: makes the ids; one that is in use is not taken.
+    """
+
+    def __init__(self, cap: int, clock: Clock, new_id: Callable[[], str] = random_id) -> None:
+        self._cap = cap
+        self._clock = clock
+        self._new_id = new_id
+        self._waiters: dict[str, _Waiter[T]] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def add(self, held: T, *, call_id: CallId, tool: str, args: str, session_id: SessionId | None) -> Request:
+        """Let a call wait.
+
+        Raises:
+            Busy: ``cap`` calls wait already.
+        """
+        if len(self._waiters) >= self._cap:
+            raise Busy(
+                f"{self._cap} calls already wait for approval.", hint="Try again once the operator has answered."
+            )
+        request = Request(
+            id=self._free_id(),
+            call_id=call_id,
+            tool=tool,
+            args=args,
+            session_id=session_id,
+            since=self._clock.now(),
+        )
+        self._waiters[request.id] = _Waiter(request, held)
+        return request
+
+    def list(self) -> Sequence[Request]:
+        """Every call that waits, oldest first."""
+        return [waiter.request for waiter in self._waiters.values()]
+
+    def answer(self, request_id: str) -> T | None:
+        """Take a call out to act on it; None when it never waited, was answered, or was forgotten."""
+        waiter = self._waiters.pop(request_id, None)
+        return None if waiter is None else waiter.held
+
+    def forget(self, call_id: CallId) -> T | None:
+        """Take a call out because nobody wants it any more; None when it does not wait."""
+        for request_id, waiter in self._waiters.items():
+            if waiter.request.call_id == call_id:
+                return self.answer(request_id)
+        return None
+
+    def _free_id(self) -> str:
+        while (candidate := self._new_id()) in self._waiters:
+            pass
+        return candidate
