@@ -38,6 +38,9 @@ class RequestError(A2mcpError):
     status = 400
     code = -32600
 
+    request_id = b"null"
+    """The JSON of the id to answer with, where one could be read."""
+
 
 class ParseError(RequestError):
     """The body is not JSON."""
@@ -47,6 +50,24 @@ class ParseError(RequestError):
 
 class InvalidRequest(RequestError):
     """The body is JSON but not one JSON-RPC 2.0 message."""
+
+
+class InvalidParams(RequestError):
+    """A message whose ``params`` cannot be what the method takes."""
+
+    code = -32602
+
+
+class RequestTimeout(RequestError):
+    """The headers or the body came too slowly."""
+
+    status = 408
+
+
+class NotImplementedByServer(RequestError):
+    """A transfer coding that nobody here speaks."""
+
+    status = 501
 
 
 class Unauthorized(RequestError):
@@ -182,6 +203,12 @@ class SettingsError(A2mcpError):
     def __init__(self, field: str, problem: str, *, hint: str = "") -> None:
         super().__init__(f"field '{field}' {problem}", hint=hint)
         self.field = field
+
+
+class UnusableFile(A2mcpError):
+    """A file or folder of ours that cannot be read, written or trusted. The daemon does not start."""
+
+    exit_code = 2
 
 
 class AlreadyServing(A2mcpError):

@@ -1,0 +1,129 @@
+"""``a2mcp audit``: the log of calls, for people."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import msgspec
+
+from a2mcp.cli import show
+from a2mcp.errors import UnusableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from a2mcp.audit.query import Call, Filter
+    from a2mcp.audit.record import Record
+
+_LOOK_S: Final = 0.2
+_SHOWN: Final = 50
+
+
+class _Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What click parsed; the names are those of the options."""
+
+    follow: bool
+    tool: str | None
+    session: str | None
+    phase: str | None
+    unfinished: bool
+    last: int
+    as_json: bool
+
+
+@click.command()
+@click.option("--follow", "-f", is_flag=True, help="Print records as they are written, until Ctrl-C.")
+@click.option("--tool", help="Only calls of this tool.")
+@click.option("--session", help="Only calls of this session.")
+@click.option("--phase", type=click.Choice(["start", "done"]), help="Only calls of which this is the last known.")
+@click.option("--unfinished", is_flag=True, help="Only calls that never ended.")
+@click.option("--last", default=_SHOWN, show_default=True, type=click.IntRange(min=0), help="How many; 0 for all.")
+@show.json_option
+def audit(**options: Any) -> None:
+    """Show the calls in the audit log.
+
+    The newest is the last. The daemon need not run.
+    """
+    from a2mcp.audit.query import Filter  # noqa: PLC0415 - the help reads no log
+
+    asked = _Options(**options)
+    if asked.follow and asked.unfinished:
+        raise click.UsageError("--follow shows records as they come and --unfinished calls that are over: choose one.")
+    path = show.current_home().audit
+    wanted = Filter(tool=asked.tool, session=asked.session, phase=asked.phase)
+    try:
+        if asked.follow:
+            _follow(path, wanted, as_json=asked.as_json)
+        else:
+            _list(path, wanted, asked)
+    except OSError as error:
+        raise UnusableFile(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _list(path: Path, wanted: Filter, asked: _Options) -> None:
+    from a2mcp.audit import query  # noqa: PLC0415 - as above
+
+    found = query.unfinished(path, wanted) if asked.unfinished else query.calls(path, wanted)
+    shown: Iterable[Call] = deque(found, maxlen=asked.last or None)
+    if asked.as_json:
+        show.as_document([_facts(call) for call in shown])
+    else:
+        show.table(("TIME", "TOOL", "OUTCOME", "TOOK", "SESSION", "ARGUMENTS"), map(_row, shown))
+
+
+def _follow(path: Path, wanted: Filter, *, as_json: bool) -> None:
+    from a2mcp.audit import query  # noqa: PLC0415 - as above
+
+    with contextlib.suppress(KeyboardInterrupt):
+        for record in query.follow(path, _wait, wanted):
+            click.echo(msgspec.json.encode(record).decode() if as_json else _line(record))
+
+
+def _wait() -> bool:
+    time.sleep(_LOOK_S)
+    return True
+
+
+def _facts(call: Call) -> dict[str, Any]:
+    record = call.record
+    return {
+        "id": record.id,
+        "session": record.sid,
+        "tool": record.tool,
+        "started": call.start.ts if call.start else None,
+        "ended": call.done.ts if call.done else None,
+        "seconds": call.seconds,
+        "outcome": _outcome(call),
+        "args": record.args,
+    }
+
+
+def _row(call: Call) -> tuple[str, ...]:
+    record = call.record
+    took = "-" if call.seconds is None else f"{call.seconds:.3f} s"
+    started = (call.start or record).ts
+    return started, record.tool, _outcome(call), took, record.sid or "-", _text(record.args)
+
+
+def _line(record: Record) -> str:
+    cells = (record.ts, record.phase, record.tool, _error_mark(record), record.sid or "-", _text(record.args))
+    return "\t".join(show.visible(cell) for cell in cells)
+
+
+def _outcome(call: Call) -> str:
+    return "unfinished" if call.done is None else _error_mark(call.done)
+
+
+def _error_mark(record: Record) -> str:
+    if record.is_error is msgspec.UNSET:
+        return "-"
+    return "error" if record.is_error else "ok"
+
+
+def _text(args: msgspec.Raw) -> str:
+    return bytes(args).decode("utf-8", "replace")

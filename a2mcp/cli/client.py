@@ -1,0 +1,121 @@
+"""The operator's channel as the command line uses it: HTTP over the daemon's Unix socket, with the stock client."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from a2mcp.errors import A2mcpError, NoDaemon
+from a2mcp.http.ports import JobFacts, Status, WaitingApproval
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from a2mcp.config.paths import Home
+
+T = TypeVar("T")
+
+
+class _Fault(msgspec.Struct):
+    text: str
+    hint: str = ""
+
+
+class _Refusal(msgspec.Struct):
+    error: _Fault
+
+
+class _Token(msgspec.Struct):
+    token: str
+
+
+class OperatorClient:
+    """One daemon, asked over its socket. Each question is a connection of its own.
+
+    Every method raises ``NoDaemon`` when none runs for the home, and ``A2mcpError`` when it refuses or stays silent.
+
+    Args:
+        home: whose daemon.
+        timeout: seconds to wait for one answer.
+    """
+
+    def __init__(self, home: Home, *, timeout: float = 10.0) -> None:
+        self._home = home
+        self._timeout = timeout
+
+    def status(self) -> Status:
+        """Ask how the daemon is doing."""
+        return self._ask("GET", "/status", Status)
+
+    def token(self) -> str:
+        """Ask for the token in force."""
+        return self._ask("GET", "/token", _Token).token
+
+    def rotate(self) -> str:
+        """Have a new token made; the old one is dead when this returns."""
+        return self._ask("POST", "/token/rotate", _Token).token
+
+    def approvals(self) -> tuple[WaitingApproval, ...]:
+        """List the calls that wait for the operator."""
+        return self._ask("GET", "/approvals", tuple[WaitingApproval, ...])
+
+    def answer(self, approval_id: str, *, approve: bool, reason: str = "") -> None:
+        """Decide about a waiting call."""
+        body = {"approve": approve, "reason": reason}
+        self._ask("POST", f"/approvals/{quote(approval_id, safe='')}", dict[str, Any], body)
+
+    def jobs(self) -> tuple[JobFacts, ...]:
+        """List the commands that outlived their calls."""
+        return self._ask("GET", "/jobs", tuple[JobFacts, ...])
+
+    def stop(self) -> None:
+        """Ask the daemon to drain and exit; it is still there when this returns."""
+        self._ask("POST", "/stop", dict[str, Any])
+
+    def _ask(self, method: str, path: str, kind: type[T], body: object = None) -> T:
+        status, raw = self._exchange(method, path, b"" if body is None else msgspec.json.encode(body))
+        try:
+            if status < http.client.BAD_REQUEST:
+                return msgspec.json.decode(raw, type=kind)
+            fault = msgspec.json.decode(raw, type=_Refusal).error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise A2mcpError(
+                f"The daemon gave an answer that is not understood (HTTP {status}).",
+                hint="Is it another version? Stop it and start it again.",
+            ) from error
+        raise A2mcpError(fault.text, hint=fault.hint)
+
+    def _exchange(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        connection = _UnixConnection(self._home.socket, self._timeout)
+        try:
+            connection.request(method, path, body)
+            response = connection.getresponse()
+            return response.status, response.read()
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            raise NoDaemon(f"No daemon runs for {self._home.root}.", hint="Start one with `a2mcp start`.") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise A2mcpError(
+                f"The daemon does not answer on {self._home.socket}: {str(error) or type(error).__name__}.",
+                hint="`a2mcp doctor` looks for the reason.",
+            ) from error
+        finally:
+            connection.close()
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        # SECURITY: a socket in a shared folder could be somebody else's, who would like to be asked for decisions.
+        if self._path.stat().st_uid != os.geteuid():
+            raise PermissionError("the socket belongs to another user")
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(os.fspath(self._path))

@@ -1,0 +1,80 @@
+"""How facts are printed: JSON for programs, a table for a terminal, tab-separated lines for a pipe.
+
+SECURITY: much of what is shown here came from a remote caller. Nothing is printed before ``visible`` has made every
+control, format and direction character readable, so that a call that waits for approval cannot dress up as another.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from a2mcp.config.paths import Home, home_from_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_ONE_MINUTE = 60
+_ONE_HOUR = 3600
+
+
+def current_home() -> Home:
+    """Return the home that the environment names."""
+    return home_from_environment(os.environ)
+
+
+def json_option(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb that prints facts its ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(verb)
+
+
+def as_document(value: Any) -> None:
+    """Print any value as indented JSON."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def visible(text: str) -> str:
+    """Write what a terminal would obey, or hide, as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows: a table on a terminal, one tab-separated line each elsewhere."""
+    if sys.stdout.isatty():
+        _rich_table(headers, rows)
+        return
+    click.echo("\t".join(headers))
+    for row in rows:
+        click.echo("\t".join(visible(cell) for cell in row))
+
+
+def duration(seconds: float) -> str:
+    """Write a length of time in the two units that matter."""
+    whole = int(seconds)
+    if whole < _ONE_MINUTE:
+        return f"{whole} s"
+    if whole < _ONE_HOUR:
+        return f"{whole // 60} min {whole % 60} s"
+    if whole < 24 * _ONE_HOUR:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def _rich_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - 60 ms that only a table is worth
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    drawn = Table(box=None, header_style="bold", pad_edge=False)
+    for header in headers:
+        drawn.add_column(header, overflow="fold")
+    for row in rows:
+        # Text, not str: square brackets in a command are no markup.
+        drawn.add_row(*(Text(visible(cell)) for cell in row))
+    Console().print(drawn)

@@ -1,0 +1,42 @@
+"""``a2mcp status``: how the daemon is doing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from a2mcp.cli import show
+
+if TYPE_CHECKING:
+    from a2mcp.http.ports import Status
+
+
+@click.command()
+@show.json_option
+def status(*, as_json: bool) -> None:
+    """Show the address and how the daemon is doing."""
+    from a2mcp.cli.client import OperatorClient  # noqa: PLC0415 - the help needs no HTTP client
+
+    facts = OperatorClient(show.current_home()).status()
+    if as_json:
+        show.as_document(facts)
+    else:
+        click.echo(describe(facts))
+
+
+def describe(facts: Status) -> str:
+    """Write the facts for a person."""
+    approve = "  (see `a2mcp approvals`)" if facts.approvals_waiting else ""
+    return "\n".join(
+        (
+            f"a2mcp {facts.version} on {facts.bridge_url} (token {facts.token_prefix})",
+            f"standard dialect   {facts.url}",
+            f"running            pid {facts.pid}, for {show.duration(facts.uptime_s)}, since {facts.started_at}",
+            f"sessions           {facts.sessions}",
+            f"calls in flight    {facts.calls_in_flight}",
+            f"approvals waiting  {facts.approvals_waiting}{approve}",
+            f"jobs running       {facts.jobs_running}",
+            f"audit              {facts.audit.written} written, {facts.audit.failures} failures",
+        )
+    )

@@ -1,0 +1,125 @@
+"""What the edge needs from the living side, as Protocols and values. Knows neither Falcon nor actors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from a2mcp.types import CallId, SessionId  # noqa: TC001 - msgspec resolves them when it decodes
+
+if TYPE_CHECKING:
+    from a2mcp.protocol.exchange import Exchange, Response
+
+
+class AuditFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """How the log is doing."""
+
+    written: int
+    """Records since the start."""
+    failures: int
+    """Records that could not be written."""
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """A daemon in numbers, as ``a2mcp status`` shows it."""
+
+    url: str
+    """The standard dialect: ``http://host:port/mcp``."""
+    bridge_url: str
+    """The bridge dialect: ``http://host:port/``."""
+    pid: int
+    version: str
+    started_at: str
+    uptime_s: float
+    token_prefix: str
+    sessions: int
+    calls_in_flight: int
+    approvals_waiting: int
+    jobs_running: int
+    audit: AuditFacts
+
+
+class WaitingApproval(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that goes on once the operator says so."""
+
+    id: str
+    """What the operator types."""
+    call_id: CallId
+    tool: str
+    args: str
+    """The arguments as JSON, shortened: what the operator judges by."""
+    session_id: SessionId | None
+    waiting_s: float
+
+
+class JobFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that outlived its call."""
+
+    id: str
+    command: str
+    state: str
+    pid: int | None
+    started_at: str
+    exit_code: int | None
+    output_bytes: int
+
+
+class OperatorPort(Protocol):
+    """What the operator may ask of the daemon. Every method may wait for an actor, up to a few seconds."""
+
+    def status(self) -> Status:
+        """Tell how the daemon is doing."""
+        ...
+
+    def token(self) -> str:
+        """Return the token in force."""
+        ...
+
+    def rotate(self) -> str:
+        """Make, keep and return a new token; the old one is dead at once."""
+        ...
+
+    def approvals(self) -> tuple[WaitingApproval, ...]:
+        """List the calls that wait for the operator, oldest first."""
+        ...
+
+    def answer(self, approval_id: str, *, approve: bool, reason: str) -> bool:
+        """Let a waiting call go on, or end it with the reason; False when no such call waits."""
+        ...
+
+    def jobs(self) -> tuple[JobFacts, ...]:
+        """List the commands that outlived their calls."""
+        ...
+
+    def stop(self) -> None:
+        """Ask the daemon to drain and exit; returns at once."""
+        ...
+
+
+class FrontPort(Protocol):
+    """The way from the edge to the actors. Each method hands the exchange over and returns at once; whoever gets it
+    last completes it.
+
+    Each raises ``Busy`` when too much waits already, and ``Stopping`` while the daemon goes down.
+    """
+
+    def open_session(self, exchange: Exchange, encoded: bytes) -> None:
+        """Answer with this result and a new session."""
+        ...
+
+    def end_session(self, exchange: Exchange) -> None:
+        """End the exchange's session, if there is one, and answer 204."""
+        ...
+
+    def answer(self, exchange: Exchange, response: Response) -> None:
+        """Answer with this response if the exchange's session is alive."""
+        ...
+
+    def call(self, exchange: Exchange, tool: str, arguments: msgspec.Raw) -> None:
+        """Run a tool if the exchange's session is alive."""
+        ...
+
+    def catalog(self) -> bytes:
+        """The JSON array of the tools that are offered now."""
+        ...
