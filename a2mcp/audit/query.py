@@ -77,7 +77,7 @@ ALL = Filter()
 
 
 def records(path: Path, wanted: Filter = ALL) -> Iterator[Record]:
-    """The records of both generations, oldest first; none if there is no log.
+    """The records of both generations, oldest first; none if no file is there.
 
     Raises:
         OSError: there is a log that cannot be read.
@@ -134,7 +134,7 @@ def follow(path: Path, wait: Callable[[], bool], wanted: Filter = ALL) -> Iterat
 def _open(path: Path) -> BinaryIO | None:
     try:
         file: BinaryIO = open(path, "rb", buffering=0, opener=_opener)  # noqa: SIM115 - given to the caller
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return None
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
