@@ -6,7 +6,9 @@ for what the disk does, because a call must never notice the log.
 
 import contextlib
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -149,12 +151,7 @@ class Journal:
         return self._log
 
     def _fitting(self, lines: Sequence[bytes], log: LogFile) -> int:
-        room = self._limit - log.taken
-        for count, line in enumerate(lines):
-            room -= len(line)
-            if room < 0:
-                return count
-        return len(lines)
+        return bisect_right(list(accumulate(map(len, lines))), self._limit - log.taken)
 
     def _write(self, log: LogFile, lines: Sequence[bytes]) -> None:
         log.append(b"".join(lines))

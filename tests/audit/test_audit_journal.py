@@ -221,6 +221,24 @@ def test_a_log_that_cannot_be_rotated_goes_on_and_says_so(make, path, said):
     assert (numbers(previous(path)), numbers(path)) == (list(range(30)), [30])
 
 
+@pytest.mark.timeout(20)
+def test_a_fifo_in_place_of_the_older_generation_is_replaced(make, path):
+    """Ours: it holds no records and does not block."""
+    os.mkfifo(previous(path))
+    journal = make(limit=1000)
+    journal.append([line(n) for n in range(11)])
+    assert both(path) == list(range(11))
+    assert journal.counts == Counts(written=11, failures=0, rotated_away=0)
+
+
+def test_a_group_larger_than_both_generations_keeps_its_end(make, path):
+    """Ours: the log is a rolling window for one group too, and says what left it."""
+    journal = make(limit=1000)
+    journal.append([line(n) for n in range(35)])
+    assert both(path) == list(range(20, 35))
+    assert journal.counts == Counts(written=35, failures=0, rotated_away=20)
+
+
 # --- somebody else at the file --------------------------------------------------------------------------------------
 
 
