@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=msgspec.Struct)
 
 _NONE: Final = b"{}"
+_KINDS: Final = {"str": "a string", "array": "a list"}
+"""Words for the types whose lengths and patterns only msgspec checks."""
 
 
 def decode(params: type[P], raw: bytes | msgspec.Raw | None) -> P:
@@ -30,20 +32,23 @@ def decode(params: type[P], raw: bytes | msgspec.Raw | None) -> P:
     Raises:
         BadArgument: anything about ``raw`` is not what ``params`` says; nothing else is ever raised for bad input.
     """
-    read, may_be_wide = _fast_way(params)
+    read, open_fields = _fast_way(params)
     raw = _NONE if raw is None else raw
     try:
         value: P = read(raw)
     except (msgspec.DecodeError, RecursionError):
         return _slow_way(params, raw)
-    if may_be_wide and _is_wide(value):
-        return _slow_way(params, raw)
+    for name in open_fields:
+        if _is_wide(getattr(value, name)):
+            return _slow_way(params, raw)
     return value
 
 
 @functools.cache
-def _fast_way(params: type[P]) -> tuple[Callable[[bytes | msgspec.Raw], P], bool]:
-    return msgspec.json.Decoder(params).decode, _takes_wide(params)
+def _fast_way(params: type[P]) -> tuple[Callable[[bytes | msgspec.Raw], P], tuple[str, ...]]:
+    """Make the strict decoder of a type, and name the fields in which it may leave an integer beyond 64 bits."""
+    fields = msgspec.structs.fields(params)
+    return msgspec.json.Decoder(params).decode, tuple(field.name for field in fields if _is_open(field.type))
 
 
 def _slow_way(params: type[P], raw: bytes | msgspec.Raw) -> P:
@@ -64,23 +69,25 @@ def _checked(params: type[P], members: dict[str, Any]) -> P:
 
         problem, _, place = str(error).partition(" - at `$")
         field = place.strip(".`")
-        literal.bad(field, _expected(problem), literal.shown_at(members, field))
+        expected, hint = _words(problem)
+        literal.bad(field, expected, literal.shown_at(members, field), hint)
 
 
-def _expected(problem: str) -> str:
+def _words(problem: str) -> tuple[str, str]:
     """Reword what msgspec says; what a ``__post_init__`` says stays as it is."""
     if not problem.startswith("Expected "):
-        return f"something else ({problem})"
-    return problem.removeprefix("Expected ").replace("`", "")
+        return "a valid value", f"{problem}."
+    kind, rest = problem.removeprefix("Expected `").split("`", 1)
+    return _KINDS.get(kind, kind) + rest, ""
 
 
-def _takes_wide(params: type[msgspec.Struct]) -> bool:
-    """Tell whether an integer without both bounds stands anywhere in a type, so that its values need a look."""
-    kinds = mentioned(msgspec.inspect.type_info(params))
-    return any(_is_open(kind) for kind in kinds if isinstance(kind, msgspec.inspect.IntType))
+def _is_open(annotation: Any) -> bool:
+    """Tell whether an integer without both bounds stands anywhere in a type."""
+    kinds = mentioned(msgspec.inspect.type_info(annotation))
+    return any(_has_no_end(kind) for kind in kinds if isinstance(kind, msgspec.inspect.IntType))
 
 
-def _is_open(info: msgspec.inspect.IntType) -> bool:
+def _has_no_end(info: msgspec.inspect.IntType) -> bool:
     return (info.ge is None and info.gt is None) or (info.le is None and info.lt is None)
 
 

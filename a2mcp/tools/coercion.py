@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import decimal
 import difflib
+import functools
 import math
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -46,7 +47,10 @@ def arguments(params: type[msgspec.Struct], raw: bytes) -> Any:
     """
     # Bytes that are not UTF-8 become lone surrogates, so that the argument they stand in can be named.
     value = parsed(raw.decode("utf-8", "surrogateescape"), "", "a JSON object")
-    return _value(inspect.type_info(params), {} if value is None else value, "")
+    return _value(_type_info(params), {} if value is None else value, "")
+
+
+_type_info = functools.cache(inspect.type_info)
 
 
 # --- one function per kind of type ------------------------------------------------------------------------------
