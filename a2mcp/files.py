@@ -127,11 +127,11 @@ def open_regular(path: Path) -> tuple[int, os.stat_result]:
         OSError: ``EINVAL`` with the kind in words for anything else that is not a regular file; else as the system
             says.
     """
-    _require_regular(path.stat(), path)
+    require_regular(path.stat(), path)
     descriptor = os.open(path, _READ)
     try:
         status = os.fstat(descriptor)
-        _require_regular(status, path)
+        require_regular(status, path)
     except BaseException:
         os.close(descriptor)
         raise
@@ -174,6 +174,20 @@ def read_bounded(path: Path, limit: int) -> bytes:
     return data
 
 
+def require_regular(status: os.stat_result, path: Path) -> None:
+    """Refuse what is not a regular file.
+
+    Raises:
+        IsADirectoryError: it is a folder.
+        OSError: ``EINVAL`` with the kind in words.
+    """
+    if stat.S_ISREG(status.st_mode):
+        return
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, f"is a {kind_of(status.st_mode)}, not a regular file", str(path))
+
+
 def kind_of(mode: int) -> str:
     """Say in words what ``st_mode`` is: ``FIFO``, ``socket``, ``character device``."""
     kinds = {
@@ -186,14 +200,6 @@ def kind_of(mode: int) -> str:
         stat.S_IFBLK: "block device",
     }
     return kinds.get(stat.S_IFMT(mode), "special file")
-
-
-def _require_regular(status: os.stat_result, path: Path) -> None:
-    if stat.S_ISREG(status.st_mode):
-        return
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OSError(errno.EINVAL, f"is a {kind_of(status.st_mode)}, not a regular file", str(path))
 
 
 def _existing(path: Path) -> os.stat_result | None:
