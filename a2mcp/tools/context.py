@@ -1,4 +1,4 @@
-"""What a running tool may reach. A tool gets everything through its context: it imports no actor and reads no setting."""
+"""What a running tool may reach: everything comes through its context; it imports no actor and reads no setting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from a2mcp.clock import Clock
-    from a2mcp.host.command import Command
+    from a2mcp.host.process import Child
     from a2mcp.tools.jobs import JobsParams
     from a2mcp.tools.result import _Pending
     from a2mcp.types import CallId, SessionId
@@ -34,8 +34,12 @@ class Ticket(Protocol):
 class JobsPort(Protocol):
     """The way to the actor that owns running commands. Both methods take over the ticket and never block."""
 
-    def start(self, ticket: Ticket, command: Command) -> Literal[_Pending.PENDING]:
-        """Run a command; the call completes when it ends, or is handed back as a job."""
+    def start(self, ticket: Ticket, child: Child) -> Literal[_Pending.PENDING]:
+        """Look after a started command; the call completes when it ends, or is handed back as a job.
+
+        The command was started by the caller, in its own thread: starting takes longer than all the looking after.
+        When this raises, the child is still the caller's.
+        """
         ...
 
     def serve(self, ticket: Ticket, params: JobsParams) -> Literal[_Pending.PENDING]:

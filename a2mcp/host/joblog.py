@@ -1,0 +1,219 @@
+"""The folder of one home's jobs on disk: what ran, how it stands, and its output.
+
+One folder per job: ``meta.json``, ``stdout``, ``stderr``; folders 0700, files 0600. Owns reading them back honestly
+after a restart and throwing the oldest away. Does not know how a command is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import os
+import re
+import secrets
+import shutil
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from a2mcp.errors import ToolError
+from a2mcp.files import write_atomic
+from a2mcp.host.groups import Identity  # noqa: TC001 - msgspec resolves the annotations
+from a2mcp.types import JobId
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+Stream = Literal["stdout", "stderr"]
+
+_META: Final = "meta.json"
+_ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"
+_ID: Final = re.compile(f"j[{_ALPHABET}]{{8}}")
+_TRIES: Final = 8
+KEEP_JOBS: Final = 64
+KEEP_BYTES: Final = 1 << 30
+
+
+class State(enum.StrEnum):
+    """How a command stands."""
+
+    RUNNING = "running"
+    BACKGROUND = "background"
+    """It ended, but something it started still holds its output open."""
+    ENDED = "ended"
+    ORPHAN = "orphan"
+    """It still runs, but the daemon that ran it is gone, and with it the end of its output."""
+    LOST = "lost"
+    """The daemon that ran it is gone, and so is the command; nobody saw how it ended."""
+
+    @property
+    def live(self) -> bool:
+        """Whether a daemon looks after it, or did when this was written."""
+        return self in (State.RUNNING, State.BACKGROUND)
+
+
+class Ending(enum.StrEnum):
+    """Why the daemon ended a command."""
+
+    TIMEOUT = "timeout"
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+    SHUTDOWN = "shutdown"
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """How one command stands; what ``meta.json`` holds."""
+
+    id: JobId | None
+    """``None`` for a command that nobody can ask about later: its result says it all."""
+    command: str
+    cwd: str
+    pid: int
+    identity: Identity | None = None
+    started_at: str
+    duration_s: float
+    state: State
+    exit_code: int | None = None
+    """As a shell reports it: 128 plus the number for a signal."""
+    signal: str | None = None
+    ending: Ending | None = None
+    output_bytes: int = 0
+    """Output kept, of both streams."""
+    dropped: int = 0
+    """Bytes of output that nothing keeps."""
+    group_remains: bool = False
+    """A process of the command outlived it without holding its output."""
+
+    @property
+    def background_remains(self) -> bool:
+        """Whether something that the command started outlived it."""
+        return self.state is State.BACKGROUND or self.group_remains
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A part of the output of a job."""
+
+    data: bytes
+    offset: int
+    size: int
+    """Bytes of the whole file, now."""
+
+
+class JobLog:
+    """The jobs folder.
+
+    Args:
+        folder: made when the first job needs it.
+        keep: how many ended jobs stay.
+        keep_bytes: how much output of ended jobs stays.
+    """
+
+    def __init__(self, folder: Path, *, keep: int = KEEP_JOBS, keep_bytes: int = KEEP_BYTES) -> None:
+        self._folder = folder
+        self._keep = keep
+        self._keep_bytes = keep_bytes
+
+    def create(self) -> JobId:
+        """Name a new job and make its folder. Without one (disk full) the job still runs, with what fits in memory."""
+        for _ in range(_TRIES):
+            job = JobId("j" + "".join(secrets.choice(_ALPHABET) for _ in range(8)))
+            try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                (self._folder / job).mkdir(mode=0o700)
+            except FileExistsError:
+                continue
+            except OSError:
+                pass
+            return job
+        raise FileExistsError("no free job name")
+
+    def open_output(self, job: JobId, stream: Stream) -> int | None:
+        """Make the file of one stream and return its descriptor, or ``None`` when it cannot be made."""
+        try:
+            return os.open(self._folder / job / stream, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return None
+
+    def save(self, record: Record) -> None:
+        """Write how a job stands. A write that fails costs the record, never the command."""
+        if record.id is None:
+            return
+        # NOTE: not synced: a power cut ends the command as well, and waiting for the disk would hold up the others.
+        with contextlib.suppress(OSError):
+            write_atomic(self._folder / record.id / _META, msgspec.json.encode(record), mode=0o600, sync=False)
+
+    def load(self, job: str) -> Record | None:
+        """Read how a job stood last; ``None`` when there is no such job."""
+        if _ID.fullmatch(job) is None:
+            return None
+        try:
+            record = msgspec.json.decode((self._folder / job / _META).read_bytes(), type=Record)
+        except (OSError, msgspec.DecodeError):
+            return None
+        return self._honest(record)
+
+    def all(self) -> list[Record]:
+        """Read how every job stands, oldest first, as if none were looked after by this daemon."""
+        records = (self.load(name) for name in self._names())
+        return sorted((record for record in records if record), key=lambda record: record.started_at)
+
+    def read(self, job: JobId, stream: Stream, offset: int, limit: int) -> Page:
+        """Read up to ``limit`` bytes of a stream; a negative offset counts from its end.
+
+        Raises:
+            ToolError: the output is gone.
+        """
+        try:
+            with (self._folder / job / stream).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                start = min(offset, size) if offset >= 0 else max(0, size + offset)
+                file.seek(start)
+                return Page(file.read(limit), start, size)
+        except FileNotFoundError:
+            return Page(b"", 0, 0)
+        except OSError as error:
+            raise ToolError(f"The output of job {job} cannot be read: {error.strerror}.") from error
+
+    def size(self, job: JobId, stream: Stream) -> int:
+        """Bytes kept of a stream."""
+        try:
+            return (self._folder / job / stream).stat().st_size
+        except OSError:
+            return 0
+
+    def prune(self, live: Collection[JobId]) -> None:
+        """Throw ended jobs away, oldest first, until what stays is within both bounds."""
+        records = [record for record in self.all() if record.id not in live]
+        self._sweep({*live, *(record.id for record in records if record.id)})
+        kept = kept_bytes = 0
+        for record in reversed(records):
+            if record.id is None or record.state is State.ORPHAN:
+                continue
+            kept += 1
+            kept_bytes += self.size(record.id, "stdout") + self.size(record.id, "stderr")
+            if kept > self._keep or (kept_bytes > self._keep_bytes and kept > 1):
+                shutil.rmtree(self._folder / record.id, ignore_errors=True)
+
+    def _sweep(self, known: Collection[str]) -> None:
+        """Throw away what a crash left before there was a record of it."""
+        for name in self._names():
+            if name not in known:
+                shutil.rmtree(self._folder / name, ignore_errors=True)
+
+    def _names(self) -> list[str]:
+        try:
+            return [entry.name for entry in self._folder.iterdir() if _ID.fullmatch(entry.name)]
+        except OSError:
+            return []
+
+    def _honest(self, record: Record) -> Record:
+        """Correct what was written while a daemon looked after the job and is read when none does."""
+        if record.id is None or not record.state.live:
+            return record
+        orphan = record.state is State.RUNNING and record.identity is not None and record.identity.alive()
+        return msgspec.structs.replace(
+            record,
+            state=State.ORPHAN if orphan else State.LOST,
+            output_bytes=self.size(record.id, "stdout") + self.size(record.id, "stderr"),
+        )

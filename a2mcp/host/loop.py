@@ -1,0 +1,74 @@
+"""One thread's wait for many things: descriptors and deadlines, and what is to be done when they are ready.
+
+Knows nothing of commands. A step that fails is reported and costs only what it belongs to: this is a rim.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import selectors
+from typing import TYPE_CHECKING
+
+from a2mcp.host.timers import Timers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from _typeshed import FileDescriptorLike
+
+    from a2mcp.clock import Clock
+
+logger = logging.getLogger("a2mcp.jobs")
+
+
+def _nothing() -> None:
+    """Do nothing: waking up was all."""
+
+
+class Loop:
+    """A selector and its deadlines.
+
+    Args:
+        clock: what deadlines are measured with.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.timers = Timers(clock)
+        self._selector = selectors.DefaultSelector()
+
+    def on_readable(
+        self, source: FileDescriptorLike, step: Callable[[], None] = _nothing, fault: Callable[[], None] = _nothing
+    ) -> None:
+        """Do ``step`` whenever ``source`` is readable; ``fault`` once should the step fail."""
+        self._selector.register(source, selectors.EVENT_READ, (step, fault))
+
+    def on_writable(self, source: FileDescriptorLike, step: Callable[[], None], fault: Callable[[], None]) -> None:
+        """Do ``step`` whenever ``source`` is writable; ``fault`` once should the step fail."""
+        self._selector.register(source, selectors.EVENT_WRITE, (step, fault))
+
+    def forget(self, source: FileDescriptorLike) -> None:
+        """Stop looking at ``source``. To be called before it is closed; twice is harmless until then."""
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(source)
+
+    def turn(self, limit_s: float | None = None) -> None:
+        """Wait until something happens, at most ``limit_s``, and deal with it."""
+        waits = [seconds for seconds in (self.timers.timeout(), limit_s) if seconds is not None]
+        for key, _ in self._selector.select(min(waits) if waits else None):
+            step, fault = key.data
+            if not self._did(step):
+                self._did(fault)
+        self._did(self.timers.fire)
+
+    def close(self) -> None:
+        """Close the selector."""
+        self._selector.close()
+
+    def _did(self, step: Callable[[], None]) -> bool:
+        try:
+            step()
+        except Exception:
+            logger.exception("[a2mcp] internal error: a running command could not be looked after")
+            return False
+        return True

@@ -1,0 +1,228 @@
+"""Starting a shell: environment, standard streams, process group; and what can be done to the child afterwards.
+
+Knows nothing of calls, jobs or time limits. ``spawn`` may be called from any thread; a ``Child`` belongs to one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from typing import IO, TYPE_CHECKING, Final
+
+from a2mcp.errors import BadArgument, ToolError
+
+if TYPE_CHECKING:
+    from a2mcp.host.command import Command
+
+QUIET: Final = {
+    "TERM": "dumb",
+    "GIT_TERMINAL_PROMPT": "0",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GH_PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "AWS_PAGER": "",
+}
+"""Nobody sits at a terminal: programs that would page or prompt must not."""
+
+_DROPPED: Final = frozenset({"BASH_ENV", "ENV"})
+"""Start-up files that even ``--norc`` bash reads: a command must not depend on who started the daemon."""
+
+
+_CAN_PEEK: Final = hasattr(os, "waitid")
+"""Whether the end of a child can be seen without giving its number back."""
+
+
+class Child:
+    """A started command. Its number stays reserved, and so its group safe to signal, until ``reap``.
+
+    Args:
+        popen: the process, with unbuffered pipes.
+        command: what it runs.
+        started: the monotonic moment of the start.
+    """
+
+    __slots__ = ("_status", "command", "exit_descriptor", "pid", "popen", "reaped", "started")
+
+    def __init__(self, popen: subprocess.Popen[bytes], command: Command, started: float) -> None:
+        self.popen = popen
+        self.pid = popen.pid
+        self.command = command
+        self.started = started
+        self.reaped = False
+        self._status: int | None = None
+        self.exit_descriptor = _exit_descriptor(popen)
+        """Readable once the process has ended."""
+
+    def status(self) -> int | None:
+        """Exit code, or the negative signal number, or ``None`` while it runs. Does not reap where the system can."""
+        if self._status is None:
+            self._status = _peek(self.popen)
+            self.reaped = self.popen.returncode is not None
+        return self._status
+
+    def signal(self, *numbers: int) -> None:
+        """Signal the whole group; nothing happens once the child is reaped.
+
+        SECURITY: the unreaped leader keeps the number ours; without it the group could be somebody else's by now.
+        """
+        if self.reaped:
+            return
+        for number in numbers:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def reap(self) -> None:
+        """Let the ended leader go. Waits for it, so call it after the exit was seen."""
+        self.popen.wait()
+        self.reaped = True
+
+    def left_something_running(self) -> bool:
+        """Whether the group outlived its leader. Ask right after ``reap``, while nobody can have got its number."""
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    def close(self) -> None:
+        """Close our ends of the pipes."""
+        for stream in (self.popen.stdin, self.popen.stdout, self.popen.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        if self.exit_descriptor >= 0:
+            os.close(self.exit_descriptor)
+            self.exit_descriptor = -1
+
+    def discard(self) -> None:
+        """Kill the group and let everything go: for a child that nobody took over."""
+        self.signal(signal.SIGKILL)
+        self.close()
+        self.reap()
+
+
+def spawn(command: Command, *, started: float) -> Child:
+    """Start a command in a session of its own, with pipes on standard output and error.
+
+    Raises:
+        ToolError: the command could not be started; the text says why and what to do.
+    """
+    stdin = _stdin_for(command)
+    try:
+        # NOTE: no preexec_fn, user or group: each switches vfork off, and a fork of a large daemon takes 20 ms.
+        popen = subprocess.Popen(
+            [_bash(), "--noprofile", "--norc", "-c", "--", command.text],
+            bufsize=0,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=command.cwd,
+            env=environment(command.env),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise _explained(error, command) from error
+    finally:
+        if not isinstance(stdin, int):
+            stdin.close()
+    for stream in (popen.stdin, popen.stdout, popen.stderr):
+        if stream is not None:
+            os.set_blocking(stream.fileno(), False)
+    try:
+        return Child(popen, command, started)
+    except OSError as error:
+        popen.kill()
+        popen.communicate()
+        raise _explained(error, command) from error
+
+
+def environment(extra: dict[str, str]) -> dict[str, str]:
+    """Build the environment of a child: the daemon's, without what is the daemon's own, quiet, then ``extra``."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("A2MCP_") and k not in _DROPPED}
+    return inherited | QUIET | extra
+
+
+@functools.cache
+def _bash() -> str:
+    return shutil.which("bash") or "/bin/bash"
+
+
+def _stdin_for(command: Command) -> int | IO[bytes]:
+    if command.stdin is None:
+        return subprocess.DEVNULL
+    if command.keeps_stdin:
+        return subprocess.PIPE
+    # NOTE: a file instead of a pipe: any size is delivered, then end-of-file, and nothing here can block on a
+    # command that does not read.
+    file = _anonymous_file()
+    file.write(command.stdin)
+    file.seek(0)
+    return file
+
+
+def _anonymous_file() -> IO[bytes]:
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("stdin"), "w+b")
+    return tempfile.TemporaryFile()
+
+
+def _exit_descriptor(popen: subprocess.Popen[bytes]) -> int:
+    if hasattr(os, "pidfd_open"):
+        return os.pidfd_open(popen.pid)
+    reader, writer = os.pipe()
+    threading.Thread(target=_close_at_exit, args=(popen, writer), name=f"exit-{popen.pid}", daemon=True).start()
+    return reader
+
+
+def _close_at_exit(popen: subprocess.Popen[bytes], writer: int) -> None:
+    """Wait for the end where there is no descriptor for it; the reader sees end-of-file."""
+    if _CAN_PEEK:
+        os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOWAIT)
+    else:
+        popen.wait()
+    os.close(writer)
+
+
+def _peek(popen: subprocess.Popen[bytes]) -> int | None:
+    if not _CAN_PEEK:
+        return popen.poll()
+    done = os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if done is None:
+        return None
+    return done.si_status if done.si_code == os.CLD_EXITED else -done.si_status
+
+
+def _explained(error: OSError | ValueError, command: Command) -> ToolError:
+    if isinstance(error, ValueError):
+        return BadArgument("command", "text without NUL characters", str(error))
+    if error.filename == str(command.cwd) or error.filename == command.cwd:
+        return ToolError(
+            f"The working directory {command.cwd} cannot be used: {error.strerror}.",
+            hint="Give an existing, readable directory as 'cwd'.",
+        )
+    text, hint = _REASONS.get(error.errno or 0, (f"{error.strerror}.", ""))
+    return ToolError(f"The command could not be started: {text}", hint=hint)
+
+
+_REASONS: Final = {
+    errno.E2BIG: (
+        "the command text and environment are longer than the system takes.",
+        "Write the script to a file with the write tool and run that file, or pass data through 'stdin'.",
+    ),
+    errno.EAGAIN: ("the system has no room for another process now.", "Try again when other commands have ended."),
+    errno.ENOMEM: ("the system is out of memory.", "Try again when other commands have ended."),
+    errno.EMFILE: ("the daemon has too many files open.", "Try again when other commands have ended."),
+    errno.ENFILE: ("the system has too many files open.", "Try again when other commands have ended."),
+    errno.ENOENT: ("bash was not found on this machine.", "Install bash; the tool runs nothing else."),
+}

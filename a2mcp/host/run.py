@@ -1,0 +1,150 @@
+"""One running command: the child, its two streams, who waits for it, and how far its end has come.
+
+Plain state; ``runs`` moves it along.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from a2mcp.clock import iso
+from a2mcp.host.capture import Budget, Capture, Excerpt
+from a2mcp.host.feeder import Feeder
+from a2mcp.host.joblog import Ending, Record, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from a2mcp.host.groups import Identity
+    from a2mcp.host.joblog import Stream
+    from a2mcp.host.process import Child
+    from a2mcp.host.timers import Timer
+    from a2mcp.types import CallId, JobId
+
+_BY_SIGNAL: Final = 128
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What can be said about a command to whoever asked."""
+
+    record: Record
+    stdout: Excerpt
+    stderr: Excerpt
+
+
+def shares(out: int, err: int, size: int) -> tuple[int, int]:
+    """Divide ``size`` bytes between two streams: standard error gets half if it needs it, and what the other leaves."""
+    for_err = min(err, max(size // 2, size - out))
+    return size - for_err, for_err
+
+
+class Watcher:
+    """Somebody who is to be told: once, at the end of the command or at a deadline.
+
+    Args:
+        call_id: the call that waits.
+        answer: completes it; runs in the loop's thread.
+        owner: whether the command was started by this call, so that cancelling the call ends it.
+    """
+
+    __slots__ = ("answer", "call_id", "owner", "timer")
+
+    def __init__(self, call_id: CallId, answer: Callable[[Report], None], *, owner: bool = False) -> None:
+        self.call_id = call_id
+        self.answer = answer
+        self.owner = owner
+        self.timer: Timer | None = None
+
+
+class Run:
+    """A command that was started and not yet let go.
+
+    Args:
+        child: the process.
+        started_at: the wall clock at the start.
+        job_bytes: output kept on disk.
+    """
+
+    def __init__(self, child: Child, started_at: datetime, job_bytes: int) -> None:
+        out, err, stdin = child.popen.stdout, child.popen.stderr, child.popen.stdin
+        assert out is not None  # noqa: S101 - spawn always asks for both
+        assert err is not None  # noqa: S101
+        budget = Budget(job_bytes)
+        self.child = child
+        self.started_at = started_at
+        self.out = Capture(out.fileno(), budget)
+        self.err = Capture(err.fileno(), budget)
+        self.feeder = None if stdin is None else Feeder(stdin.fileno())
+        self.watchers: list[Watcher] = []
+        self.job: JobId | None = None
+        self.identity: Identity | None = None
+        self.state = State.RUNNING
+        self.exited: float | None = None
+        self.ending: Ending | None = None
+        self.killed = False
+        self.group_remains = False
+        self.timeout: Timer | None = None
+        self.kill: Timer | None = None
+        self.kill_at = 0.0
+
+    @property
+    def silent(self) -> bool:
+        """Whether both streams have ended."""
+        return self.out.ended and self.err.ended
+
+    def record(self, now: float) -> Record:
+        """Say how it stands."""
+        status = None if self.exited is None else self.child.status()
+        return Record(
+            id=self.job,
+            command=self.child.command.text,
+            cwd=str(self.child.command.cwd),
+            pid=self.child.pid,
+            identity=self.identity,
+            started_at=iso(self.started_at),
+            duration_s=(now if self.exited is None else self.exited) - self.child.started,
+            state=self.state,
+            exit_code=_BY_SIGNAL - status if status is not None and status < 0 else status,
+            signal=_signal_name(-status) if status is not None and status < 0 else None,
+            ending=self.ending,
+            output_bytes=self.out.kept + self.err.kept,
+            dropped=self.out.dropped + self.err.dropped,
+            group_remains=self.group_remains,
+        )
+
+    def report(self, now: float, size: int) -> Report:
+        """Say how it stands, with at most ``size`` bytes of output."""
+        out_size, err_size = shares(self.out.total, self.err.total, size)
+        return Report(self.record(now), self.out.excerpt(out_size), self.err.excerpt(err_size))
+
+    def fits(self, size: int) -> bool:
+        """Whether a report of ``size`` bytes shows everything."""
+        return self.out.total + self.err.total <= size
+
+    def capture(self, stream: Stream) -> Capture:
+        """Give one of the two streams."""
+        return self.out if stream == "stdout" else self.err
+
+    def close_stdin(self) -> None:
+        """Let the command see end-of-file."""
+        self.feeder = None
+        stdin = self.child.popen.stdin
+        if stdin is not None:
+            stdin.close()
+
+    def cancel_timers(self) -> None:
+        """Make sure that no deadline of this run fires any more."""
+        for timer in (self.timeout, self.kill, *(watcher.timer for watcher in self.watchers)):
+            if timer is not None:
+                timer.cancel()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"

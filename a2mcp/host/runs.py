@@ -1,0 +1,314 @@
+"""All running commands, from being handed over to being let go.
+
+Owns every ``Run`` and the loop they live in; one thread drives it by calling ``loop.turn``. No thread per command: ends
+are seen by process descriptor, output by pipe. Does not know what a result looks like: watchers get a ``Report``.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from a2mcp.errors import ToolError
+from a2mcp.host.groups import Identity, members
+from a2mcp.host.joblog import Ending, State
+from a2mcp.host.loop import Loop
+from a2mcp.host.run import Run, Watcher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from a2mcp.clock import Clock
+    from a2mcp.host.capture import Capture
+    from a2mcp.host.feeder import Feeder
+    from a2mcp.host.joblog import JobLog, Record
+    from a2mcp.host.process import Child
+    from a2mcp.host.run import Report
+    from a2mcp.types import CallId, JobId
+
+GRACE_S: Final = 2.0
+"""Between TERM and KILL."""
+
+_LAST_WORDS_S: Final = 0.05
+"""What a process that outlives its shell by a moment, such as ``> >(tee log)``, gets to finish its output."""
+
+_RECHECK_S: Final = 0.05
+_REMEMBERED: Final = 256
+
+logger = logging.getLogger("a2mcp.jobs")
+
+
+class Runs:
+    """The running commands of one daemon.
+
+    Args:
+        clock: measures time limits and stamps starts.
+        log: where jobs are kept.
+        output_bytes: output in one report.
+        job_bytes: output on disk for one command.
+    """
+
+    def __init__(self, *, clock: Clock, log: JobLog, output_bytes: int, job_bytes: int) -> None:
+        self._clock = clock
+        self.log = log
+        self.output_bytes = output_bytes
+        self._job_bytes = job_bytes
+        self.loop = Loop(clock)
+        self._live: set[Run] = set()
+        self._jobs: dict[JobId, Run] = {}
+        self._cancelled_early: deque[CallId] = deque(maxlen=_REMEMBERED)
+        self._stop_grace_s: float | None = None
+
+    # --- what can be asked of it ----------------------------------------------------------------------------------
+
+    def running(self) -> int:
+        """How many commands are looked after."""
+        return len(self._live)
+
+    def start(self, child: Child, call_id: CallId, answer: Callable[[Report], None]) -> None:
+        """Take over a started command; ``answer`` comes at its end or when its ``wait_s`` is over."""
+        command = child.command
+        run = Run(child, self._clock.now(), self._job_bytes)
+        self._live.add(run)
+        fault = partial(self._give_up, run)
+        self.loop.on_readable(run.out.descriptor, partial(self._readable, run, run.out), fault)
+        self.loop.on_readable(run.err.descriptor, partial(self._readable, run, run.err), fault)
+        self.loop.on_readable(child.exit_descriptor, partial(self._exited, run), fault)
+        watcher = Watcher(call_id, answer, owner=True)
+        run.watchers.append(watcher)
+        if command.timeout_s is not None:
+            moment = child.started + command.timeout_s
+            run.timeout = self.loop.timers.at(moment, partial(self._stop, run, Ending.TIMEOUT, GRACE_S))
+        if run.feeder is not None and command.stdin:
+            self.feed(run, command.stdin)
+        self._set_deadline(run, watcher, child.started + command.wait_s)
+        self._catch_up(run, call_id)
+
+    def job(self, job: JobId) -> Run | None:
+        """Find the run behind a job that is looked after."""
+        return self._jobs.get(job)
+
+    def jobs(self) -> list[Run]:
+        """List the runs that are jobs."""
+        return list(self._jobs.values())
+
+    def record(self, run: Run) -> Record:
+        """Say how a run stands."""
+        return run.record(self._clock.monotonic())
+
+    def watch_run(self, run: Run, watcher: Watcher, timeout_s: float) -> None:
+        """Tell ``watcher`` when the run has ended, or how it stands after ``timeout_s``."""
+        run.watchers.append(watcher)
+        self._set_deadline(run, watcher, self._clock.monotonic() + timeout_s)
+
+    def stop(self, run: Run, watcher: Watcher) -> None:
+        """End a run, TERM first and KILL after a grace, and tell ``watcher`` when it is over."""
+        run.watchers.append(watcher)
+        self._stop(run, Ending.STOPPED, GRACE_S)
+
+    def feed(self, run: Run, data: bytes) -> None:
+        """Add to the standard input of a run; no bytes close it.
+
+        Raises:
+            ToolError: it is closed already, or too much waits.
+        """
+        if run.feeder is None:
+            raise ToolError(
+                f"Job {run.job} takes no input.",
+                hint="Start the command with wait=0 and a 'stdin' (it may be empty) to keep its input open.",
+            )
+        run.feeder.offer(data)
+        self._flush(run, run.feeder)
+
+    def cancel(self, call_id: CallId) -> None:
+        """End the command that a call waits for; a call that only watches a job is answered."""
+        for run in self._live:
+            for watcher in run.watchers:
+                if watcher.call_id == call_id:
+                    self._cancel(run, watcher)
+                    return
+        self._cancelled_early.append(call_id)
+
+    def close(self) -> None:
+        """Kill what still runs, at once, and let everything go."""
+        for run in list(self._live):
+            self._give_up(run)
+        self.loop.close()
+
+    def stop_all(self, grace_s: float) -> None:
+        """End every command and whatever is started from now on; ``running`` tells when they are gone."""
+        self._stop_grace_s = grace_s
+        for run in list(self._live):
+            self._stop(run, Ending.SHUTDOWN, grace_s)
+
+    # --- the life of one command ----------------------------------------------------------------------------------
+
+    def _catch_up(self, run: Run, call_id: CallId) -> None:
+        """Apply what was asked before the command arrived here."""
+        if self._stop_grace_s is not None:
+            self._stop(run, Ending.SHUTDOWN, self._stop_grace_s)
+        elif call_id in self._cancelled_early:
+            self._cancelled_early.remove(call_id)
+            self._stop(run, Ending.CANCELLED, GRACE_S)
+
+    def _set_deadline(self, run: Run, watcher: Watcher, moment: float) -> None:
+        watcher.timer = self.loop.timers.at(moment, partial(self._hand_back, run, watcher))
+
+    def _cancel(self, run: Run, watcher: Watcher) -> None:
+        if watcher.owner:
+            self._stop(run, Ending.CANCELLED, GRACE_S)
+        else:
+            self._hand_back(run, watcher)
+
+    def _hand_back(self, run: Run, watcher: Watcher) -> None:
+        """Tell one watcher how the command stands; from now on it is a job."""
+        run.watchers.remove(watcher)
+        self._keep(run)
+        self._tell(watcher, run.report(self._clock.monotonic(), self.output_bytes))
+
+    def _readable(self, run: Run, capture: Capture) -> None:
+        self._drain(run, capture)
+        if capture.ended:
+            self._settle(run)
+
+    def _drain(self, run: Run, capture: Capture) -> None:
+        if capture.ended:
+            return
+        ended = capture.drain()
+        if capture.outgrown:
+            self._keep(run)
+            ended = capture.drain()
+        if ended:
+            self.loop.forget(capture.descriptor)
+
+    def _exited(self, run: Run) -> None:
+        if run.child.status() is None:
+            return
+        self.loop.forget(run.child.exit_descriptor)
+        run.exited = self._clock.monotonic()
+        if run.timeout is not None:
+            run.timeout.cancel()
+        self._drain(run, run.out)
+        self._drain(run, run.err)
+        self._settle(run)
+
+    def _settle(self, run: Run) -> None:
+        """Find out how far the end of a command has come, after something about it has changed."""
+        if run.exited is None or run not in self._live:
+            return
+        if run.ending is None:
+            if run.silent:
+                self._end(run)
+            elif run.state is State.RUNNING:
+                self.loop.timers.after(_LAST_WORDS_S, partial(self._leave_in_background, run))
+        elif run.silent and (run.killed or not members(run.child.pid)):
+            self._end(run)
+        else:
+            self.loop.timers.after(_RECHECK_S, partial(self._end if run.killed else self._settle, run))
+
+    def _leave_in_background(self, run: Run) -> None:
+        """The command is over but something it started holds its output: the call ends, the output is still read."""
+        if run not in self._live or run.state is not State.RUNNING or run.ending is not None:
+            return
+        run.state = State.BACKGROUND
+        self._keep(run)
+        self._save(run)
+        self._tell_all(run)
+
+    def _stop(self, run: Run, ending: Ending, grace_s: float) -> None:
+        kill_at = self._clock.monotonic() + grace_s
+        if run.ending is None:
+            run.ending = ending
+            # A stopped process acts on TERM only once it is continued.
+            run.child.signal(signal.SIGTERM, signal.SIGCONT)
+        elif kill_at >= run.kill_at:
+            return
+        if run.kill is not None:
+            run.kill.cancel()
+        run.kill_at = kill_at
+        run.kill = self.loop.timers.at(kill_at, partial(self._kill, run))
+        self._settle(run)
+
+    def _kill(self, run: Run) -> None:
+        run.killed = True
+        run.child.signal(signal.SIGKILL)
+        self._settle(run)
+
+    def _end(self, run: Run) -> None:
+        if run not in self._live:
+            return
+        for capture in (run.out, run.err):
+            self._drain(run, capture)
+        if not run.fits(self.output_bytes):
+            self._keep(run)
+        run.child.reap()
+        if run.ending is None:
+            run.group_remains = run.child.left_something_running()
+        else:
+            run.group_remains = not run.silent
+        run.state = State.ENDED
+        self._save(run)
+        self._tell_all(run)
+        self._let_go(run)
+        run.child.close()
+        if run.job is not None:
+            self.log.prune(self._jobs.keys())
+
+    def _let_go(self, run: Run) -> None:
+        self._live.discard(run)
+        if run.job is not None:
+            self._jobs.pop(run.job, None)
+        run.cancel_timers()
+        feeds = () if run.feeder is None else (run.feeder.descriptor,)
+        for descriptor in (run.out.descriptor, run.err.descriptor, run.child.exit_descriptor, *feeds):
+            self.loop.forget(descriptor)
+        run.out.close()
+        run.err.close()
+
+    def _give_up(self, run: Run) -> None:
+        self._let_go(run)
+        run.child.discard()
+
+    # --- its files, its input, its watchers -----------------------------------------------------------------------
+
+    def _keep(self, run: Run) -> None:
+        """Make the run a job: from now on its output is in files and it has a name."""
+        if run.job is not None:
+            return
+        run.job = self.log.create()
+        run.identity = Identity.of(run.child.pid)
+        self._jobs[run.job] = run
+        run.out.keep_in(self.log.open_output(run.job, "stdout"))
+        run.err.keep_in(self.log.open_output(run.job, "stderr"))
+        self._save(run)
+
+    def _save(self, run: Run) -> None:
+        if run.job is not None:
+            self.log.save(self.record(run))
+
+    def _flush(self, run: Run, feeder: Feeder) -> None:
+        self.loop.forget(feeder.descriptor)
+        if feeder.flush():
+            run.close_stdin()
+        elif not feeder.idle:
+            step, fault = partial(self._flush, run, feeder), partial(self._give_up, run)
+            self.loop.on_writable(feeder.descriptor, step, fault)
+
+    def _tell_all(self, run: Run) -> None:
+        if not run.watchers:
+            return
+        report = run.report(self._clock.monotonic(), self.output_bytes)
+        watchers, run.watchers = run.watchers, []
+        for watcher in watchers:
+            self._tell(watcher, report)
+
+    def _tell(self, watcher: Watcher, report: Report) -> None:
+        if watcher.timer is not None:
+            watcher.timer.cancel()
+        try:
+            watcher.answer(report)
+        except Exception:  # The rim towards whoever asked: the other watchers are told all the same.
+            logger.exception("[a2mcp] internal error: the end of a command could not be reported")

@@ -1,0 +1,172 @@
+"""The jobs actor: the thread in which running commands are looked after.
+
+A thin shell: ``a2mcp.host.runs`` owns the commands and the loop, this turns messages into its calls. The commands
+outlive the actor: a replacement is given the same ``Runs`` and goes on where the other ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, assert_never
+
+from a2mcp.errors import Internal, ToolError
+from a2mcp.host.jobbook import JobBook
+from a2mcp.host.joblog import JobLog, Record
+from a2mcp.host.runs import Runs
+from a2mcp.tools import jobs as tool
+from a2mcp.tools.commandtext import command_result
+from a2mcp.tools.result import PENDING, Result, _Pending, text
+from actors.kit import Actor
+from actors.ref import Ask, Message, Ref, WakeableMailbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from a2mcp.clock import Clock
+    from a2mcp.host.process import Child
+    from a2mcp.host.run import Report
+    from a2mcp.tools.context import Limits, Ticket
+    from a2mcp.tools.jobs import JobsParams
+    from a2mcp.types import CallId
+
+
+class Started(Message, frozen=True):
+    """Look after a command that a call has started."""
+
+    ticket: Ticket
+    child: Child
+
+
+class Serve(Message, frozen=True):
+    """Answer a call of the ``jobs`` tool."""
+
+    ticket: Ticket
+    params: JobsParams
+
+
+class Cancel(Message, frozen=True):
+    """End the command that this call waits for."""
+
+    call_id: CallId
+
+
+class StopAll(Message, frozen=True):
+    """End every command, and every one that still arrives: TERM, and KILL after the grace."""
+
+    grace_s: float
+
+
+class GetRunning(Ask[int], frozen=True):
+    """Ask how many commands are looked after."""
+
+
+class GetRecords(Ask[tuple[Record, ...]], frozen=True):
+    """Ask how every job stands, oldest first."""
+
+
+JobsMessage = Started | Serve | Cancel | StopAll | GetRunning | GetRecords
+
+
+def runs_for(home: Path, clock: Clock, limits: Limits) -> Runs:
+    """Make what the actor looks after: once per daemon, whatever happens to the actor."""
+    log = JobLog(home / "jobs")
+    return Runs(clock=clock, log=log, output_bytes=limits.output_bytes, job_bytes=limits.job_bytes)
+
+
+class Jobs(Actor[JobsMessage]):
+    """Sleeps in the loop of the running commands; its mailbox is one of the things that wake it.
+
+    Args:
+        mailbox: made by ``mailbox_for``.
+        runs: made by ``runs_for``.
+        finish: completes a call; may be called more than once for one call.
+    """
+
+    MAILBOX: ClassVar[int] = 65_536
+
+    def __init__(self, mailbox: WakeableMailbox, runs: Runs, finish: Callable[[Ticket, Result], None]) -> None:
+        super().__init__(mailbox)
+        self._wakeable = mailbox
+        self._runs = runs
+        self._book = JobBook(runs)
+        self._finish = finish
+        runs.loop.forget(mailbox)
+        runs.loop.on_readable(mailbox)
+
+    @classmethod
+    def mailbox_for(cls, name: str) -> WakeableMailbox:
+        """Make the mailbox that the actor reads."""
+        return WakeableMailbox(name, cls.MAILBOX)
+
+    def take(self) -> Sequence[Any]:
+        """Look after the commands until a message waits or something has been done."""
+        self._runs.loop.turn(None if self._wakeable.empty() else 0)
+        return self._wakeable.drain()
+
+    def receive(self, message: JobsMessage) -> object:
+        """Turn a message into a call of ``runs``."""
+        match message:
+            case Started():
+                self._completing(message.ticket, lambda: self._start(message))
+            case Serve():
+                self._completing(message.ticket, lambda: self._serve(message))
+            case Cancel():
+                self._runs.cancel(message.call_id)
+            case StopAll():
+                self._runs.stop_all(message.grace_s)
+            case GetRunning():
+                return self._runs.running()
+            case GetRecords():
+                return tuple(self._book.records())
+            case _:
+                assert_never(message)
+        return None
+
+    def on_stop(self) -> None:
+        """Kill what ``StopAll`` did not end."""
+        self._runs.close()
+
+    def _start(self, message: Started) -> None:
+        def answer(report: Report) -> None:
+            self._finish(message.ticket, command_result(report, output_bytes=self._runs.output_bytes))
+
+        self._runs.start(message.child, message.ticket.call_id, answer)
+
+    def _serve(self, message: Serve) -> None:
+        ticket = message.ticket
+
+        def finish(result: Result) -> None:
+            self._finish(ticket, result)
+
+        tool.answer(message.params, self._book, ticket.call_id, finish, output_bytes=self._runs.output_bytes)
+
+    def _completing(self, ticket: Ticket, step: Callable[[], None]) -> None:
+        """Do a step that will complete a call; when it breaks, complete the call here."""
+        try:
+            step()
+        except ToolError as error:
+            self._finish(ticket, text(str(error), is_error=True))
+        except BaseException:
+            self._finish(ticket, text(str(Internal()), is_error=True))
+            raise
+
+
+class Port:
+    """The way to the actor for tools: a ``JobsPort``.
+
+    Args:
+        ref: the actor.
+    """
+
+    def __init__(self, ref: Ref[JobsMessage]) -> None:
+        self._ref = ref
+
+    def start(self, ticket: Ticket, child: Child) -> Literal[_Pending.PENDING]:
+        """Look after a started command; the call completes when it ends, or is handed back as a job."""
+        self._ref.tell(Started(ticket, child))
+        return PENDING
+
+    def serve(self, ticket: Ticket, params: JobsParams) -> Literal[_Pending.PENDING]:
+        """Answer one ``jobs`` call."""
+        self._ref.tell(Serve(ticket, params))
+        return PENDING
