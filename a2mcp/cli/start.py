@@ -105,7 +105,7 @@ def _wait(home: Home, process: subprocess.Popen[bytes], began: int) -> Status:
     )
 
 
-class _Died(A2mcpError):
+class StartError(A2mcpError):
     """The daemon ended before it served; its exit code is ours."""
 
     def __init__(self, code: int, words: list[str]) -> None:
@@ -113,7 +113,7 @@ class _Died(A2mcpError):
         self.exit_code = code if code > 0 else 1  # type: ignore[misc]
 
 
-def _died(home: Home, code: int, began: int) -> _Died:
+def _died(home: Home, code: int, began: int) -> StartError:
     with home.daemon_log.open("rb") as log:
         log.seek(began)
-        return _Died(code, log.read().decode("utf-8", "replace").splitlines()[-_LAST_WORDS:])
+        return StartError(code, log.read().decode("utf-8", "replace").splitlines()[-_LAST_WORDS:])

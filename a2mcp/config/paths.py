@@ -156,15 +156,16 @@ def private_socket_folder(folder: Path) -> None:
 def _user_folders() -> tuple[Path, Path]:
     import platformdirs  # noqa: PLC0415 - not needed where A2MCP_HOME is set, and slow
 
-    folders = (
-        platformdirs.user_config_path("a2mcp", appauthor=False),
-        platformdirs.user_state_path("a2mcp", appauthor=False),
-    )
-    if not all(folder.is_absolute() for folder in folders):
+    try:
+        config = platformdirs.user_config_path("a2mcp", appauthor=False)
+        state = platformdirs.user_state_path("a2mcp", appauthor=False)
+    except RuntimeError:  # what newer releases do; older ones leave the tilde in the path
+        config = state = Path("~")
+    if not (config.is_absolute() and state.is_absolute()):
         raise SettingsError(
             "HOME", "must say where this user's files live", hint="Set HOME, or set A2MCP_HOME to an absolute path."
         )
-    return folders
+    return config, state
 
 
 def _variable(environ: Mapping[str, str], name: str) -> Path | None:
@@ -225,7 +226,7 @@ def _refuse_foreign_folder(folder: Path, found: os.stat_result) -> None:
 def _tighten_folder(folder: Path, mode: int) -> list[str]:
     if not mode & 0o077:
         return []
-    if all(entry.name in _OURS for entry in os.scandir(folder)):
+    if _OURS.issuperset(os.listdir(folder)):
         folder.chmod(0o700)
         return [f"The folder {folder} was open to other users (mode {mode:04o}); it is 0700 now."]
     if mode & 0o022:

@@ -6,6 +6,7 @@ A field that is present but wrong stops the start; a field nobody knows is ignor
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -206,7 +207,8 @@ def _folder(field: str, value: object) -> Path:
     folder = Path(_text(field, value))
     if folder.parts[0] == "~":
         folder = Path.home().joinpath(*folder.parts[1:])
-    if not folder.is_absolute() or not folder.is_dir():
+    # os.path answers False where a path is too long to be asked about; Path.is_dir raises.
+    if not folder.is_absolute() or not os.path.isdir(folder):  # noqa: PTH112
         raise SettingsError(field, "must be the absolute path of a folder that exists")
     return folder
 
