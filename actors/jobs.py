@@ -170,3 +170,23 @@ class Port:
         """Answer one ``jobs`` call."""
         self._ref.tell(Serve(ticket, params))
         return PENDING
+
+
+def running(jobs: Ref[JobsMessage]) -> int:
+    """Ask how many commands are looked after."""
+    return jobs.ask(GetRunning(), timeout=5)
+
+
+def records(jobs: Ref[JobsMessage]) -> tuple[Record, ...]:
+    """Ask how every job stands, oldest first."""
+    return jobs.ask(GetRecords(), timeout=5)
+
+
+def cancel(jobs: Ref[JobsMessage], call_id: CallId) -> None:
+    """Have the command ended that this call waits for."""
+    jobs.insist(Cancel(call_id))
+
+
+def stop_all(jobs: Ref[JobsMessage], *, grace_s: float) -> None:
+    """Have every command ended, and every one that still arrives."""
+    jobs.insist(StopAll(grace_s))

@@ -79,7 +79,7 @@ class Actor(pykka.ThreadingActor, Generic[M]):
         """The rim: handle one item, and complete what waits for it whatever happens."""
         try:
             if isinstance(item, Question):
-                self._answer(item)
+                self._answer_question(item)
             elif isinstance(item, Message):
                 self.receive(item)  # type: ignore[arg-type]  # A Ref only lets M in.
             else:
@@ -91,7 +91,7 @@ class Actor(pykka.ThreadingActor, Generic[M]):
             if not isinstance(cause, Exception):
                 self._die(cause)
 
-    def _answer(self, question: Question) -> None:
+    def _answer_question(self, question: Question) -> None:
         if isinstance(question.message, Ping):
             question.answer.set(None)
             return

@@ -146,6 +146,10 @@ class Ref(Generic[M]):
         """
         self.mailbox.offer(message)
 
+    def insist(self, message: M) -> None:
+        """Leave a message whatever waits: for what was let in already and must come to its end."""
+        self.mailbox.put(message)
+
     def ask(self, message: Ask[R], *, timeout: float) -> R:
         """Leave a message and wait for its answer.
 

@@ -9,7 +9,8 @@ import msgspec
 from a2mcp.types import CallId, SessionId  # noqa: TC001 - msgspec resolves them when it decodes
 
 if TYPE_CHECKING:
-    from a2mcp.protocol.exchange import Exchange, Response
+    from a2mcp.protocol.exchange import Exchange
+    from a2mcp.protocol.response import Response
 
 
 class AuditFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,45 @@
+"""Puts the program together: the command line, and the daemon that ``a2mcp serve`` runs.
+
+Read on in ``actors/__init__.py`` (who lives), ``actors/system.py`` (how they start) and ``a2mcp/http/app.py`` (the
+routes).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from a2mcp.config.paths import Home
+    from a2mcp.tools.registry import Host
+
+
+def main() -> None:
+    """Run the command line."""
+    from a2mcp.cli.main import cli  # noqa: PLC0415  # The daemon of the benchmarks needs no command line.
+
+    cli(prog_name="a2mcp", obj={"serve": serve})
+
+
+def serve(home: Home, hosts: Sequence[Host] = ()) -> int:
+    """Run a daemon in the foreground until it is told to stop.
+
+    Args:
+        home: where its files are.
+        hosts: more tools behind the same registry, beside the ones of this machine.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        A2mcpError: it could not start; the error says why and carries the exit code.
+    """
+    from actors.daemon import Daemon  # noqa: PLC0415  # 90 ms of imports that no other verb needs.
+
+    return Daemon.start(home, hosts).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

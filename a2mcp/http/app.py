@@ -1,0 +1,67 @@
+"""The app: the route table of ``routes`` with what serves each path, and errors as JSON-RPC bodies.
+
+================  ==========================  =====================
+path              methods                     served by
+================  ==========================  =====================
+``/xfer`` and /…  any                         reserved: 404
+``/host-llm``     POST                        reserved: 404
+everything else   POST, DELETE                ``bridge.Bridge``
+================  ==========================  =====================
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+import falcon
+
+from a2mcp.errors import A2mcpError, Internal, NotFound
+from a2mcp.http.bridge import Bridge
+from a2mcp.protocol.refusal import response_for
+from a2mcp.http.routes import BRIDGE, RESERVED, Route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from a2mcp.http.ports import FrontPort
+
+    Handler = Callable[..., None]
+
+logger = logging.getLogger("a2mcp.http")
+
+
+def make_app(front: FrontPort) -> falcon.App[Any, Any]:
+    """Build the WSGI app. It never blocks: it runs in the server's loop."""
+    handlers: dict[str, Handler] = {"xfer": _reserved, "host-llm": _reserved, "bridge": Bridge(front)}
+    app = falcon.App(media_type="application/json")
+    app.add_error_handler(A2mcpError, _answer_ours)
+    app.add_error_handler(Exception, _answer_unexpected)
+    # Falcon asks the sink that was added last first.
+    for route in (BRIDGE, *reversed(RESERVED)):
+        app.add_sink(handlers[route.name], _pattern(route))
+    return app
+
+
+def _pattern(route: Route) -> re.Pattern[str]:
+    below = "" if route.subtree else r"\Z"
+    return re.compile(re.escape(route.path.rstrip("/")) + (r"(?:/|\Z)" if route.path != "/" else "") + below)
+
+
+def _reserved(_req: falcon.Request, _resp: falcon.Response) -> None:
+    raise NotFound("nothing is served on this path")
+
+
+def _answer_ours(_req: falcon.Request, resp: falcon.Response, error: A2mcpError, _params: dict[str, Any]) -> None:
+    response = response_for(error)
+    resp.stream = None
+    resp.status = str(response.status)
+    resp.data = response.body
+    for name, value in response.headers:
+        resp.set_header(name, value)
+
+
+def _answer_unexpected(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, Any]) -> None:
+    logger.error("[a2mcp] internal error:", exc_info=error)
+    _answer_ours(req, resp, Internal(), params)

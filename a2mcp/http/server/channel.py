@@ -1,0 +1,245 @@
+"""One connection: requests in order in, responses in order out, and the deadlines of a peer that does neither.
+
+The loop thread reads, closes and runs the app; any thread may deliver a parked response. Waitress's ``requests_lock``
+guards the queue of requests and ``outbuf_lock`` the bytes to send, as in the class this one extends.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from waitress.channel import HTTPChannel
+
+from a2mcp.errors import RequestError, RequestTimeout
+from a2mcp.protocol.refusal import response_for
+from a2mcp.http.server import responses, task
+from a2mcp.http.server.parked import Parked
+from a2mcp.http.server.parser import RequestParser
+
+if TYPE_CHECKING:
+    from a2mcp.http.server.server import Server
+    from a2mcp.protocol.response import Response
+
+LOOKAHEAD: Final = 4
+"""Requests read beyond the one that is being answered. Above 0, so that a peer that leaves is seen while one is parked."""
+
+HEADER_DEADLINE_S: Final = 20.0
+BODY_GRACE_S: Final = 20.0
+BODY_BYTES_PER_S: Final = 1024
+IDLE_S: Final = 120.0
+SEND_STALL_S: Final = 60.0
+HALF_CLOSE_GRACE_S: Final = 2.0
+"""How long a peer that ended its side still gets its answer: enough for ``nc -N``, short for one that has gone."""
+LINGER_S: Final = 2.0
+LINGER_BYTES: Final = 1 << 20
+
+_GONE: Final = frozenset(
+    {errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN, errno.ECONNABORTED, errno.EPIPE, errno.EBADF}
+)
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
+    """One connection of ``Server``."""
+
+    server: Server
+    requests: list[RequestParser]
+    request: RequestParser | None
+
+    def __init__(self, server: Server, sock: socket.socket, addr: Any, adj: Any, map: Any = None) -> None:  # noqa: A002
+        super().__init__(server, sock, addr, adj, map=map)
+        self.parser_class = partial(RequestParser, guard=server.guard, cache=server.heads)
+        self.active_at = self.began_at = time.monotonic()
+        self.peer_ended_at = 0.0
+        self.lingering_since = 0.0
+        self._lingered = 0
+        self._last_request = False
+        self._unread = False
+
+    # --- reading: the loop thread ---------------------------------------------------------------------------------
+
+    def readable(self) -> bool:
+        """Whether to watch for bytes."""
+        if self.lingering_since:
+            return True
+        return not (
+            self.peer_ended_at
+            or self.will_close
+            or self.close_when_flushed
+            or self._last_request
+            or len(self.requests) > LOOKAHEAD
+            or self.total_outbufs_len
+        )
+
+    def recv(self, buffer_size: int) -> bytes:
+        """Read; an end of stream may be a peer that has sent all and still listens."""
+        try:
+            data = self.socket.recv(buffer_size)
+        except BlockingIOError:
+            return b""
+        except OSError as cause:
+            if cause.errno not in _GONE:
+                raise
+            self.handle_close()
+            return b""
+        if not data:
+            self._peer_ended()
+        return data
+
+    def handle_read(self) -> None:
+        """Read once, and start what became whole."""
+        data = self.recv(self.adj.recv_bytes)
+        if not data:
+            return
+        self.active_at = time.monotonic()
+        if self.lingering_since:
+            self._lingered += len(data)
+            if self._lingered > LINGER_BYTES:
+                self.handle_close()
+            return
+        if self.request is None:
+            self.began_at = self.active_at
+        self.received(data)
+
+    def _peer_ended(self) -> None:
+        if self.requests or self.total_outbufs_len:
+            self.peer_ended_at = time.monotonic()
+        else:
+            self.handle_close()
+
+    def next_body_bytes(self) -> int:
+        """The size of the body of the request at the head of the queue."""
+        with self.requests_lock:
+            receiver = self.requests[0].body_rcv if self.requests else None
+            return len(receiver) if receiver is not None else 0
+
+    # --- answering ------------------------------------------------------------------------------------------------
+
+    def service(self) -> None:
+        """Answer the request at the head of the queue, now or when its parked response is completed."""
+        with self.requests_lock:
+            if not self.requests:
+                return
+            request = self.requests[0]
+        answer = task.run(self.server.application, request)
+        if isinstance(answer, Parked):
+            answer.attach(partial(self.deliver, request))
+        else:
+            self.deliver(request, answer)
+
+    def deliver(self, request: RequestParser, response: Response) -> None:
+        """Send the response of the request at the head of the queue, then turn to the next. Called from any thread."""
+        close = bool(request.connection_close or request.error is not None or self.server.draining)
+        version = request.version
+        if version == "1.0" and request.headers.get("CONNECTION", "").lower() != "keep-alive":
+            close = True
+        data = responses.encode(response, close=close, version=version, head_only=request.command == "HEAD")
+        if close:
+            self._last_request = True
+            self._unread = request.truncated
+        flushed = self._send(data)
+        request.close()
+        with self.requests_lock:
+            # PERF: the peer may have the response, and the loop its next request, before this line: whoever then finds
+            # the queue not empty starts it, and that is here.
+            if self.requests:
+                self.requests.pop(0)
+            if close:
+                self.requests.clear()
+                self.close_when_flushed = True
+            elif self.requests:
+                self.server.add_task(self)
+        self.active_at = time.monotonic()
+        if close or not flushed or self.peer_ended_at:
+            self.server.look_again(self)
+
+    def _send(self, data: bytes) -> bool:
+        """Send what the socket takes at once and leave the rest to the loop; whether nothing is left."""
+        with self.outbuf_lock:
+            if not self.connected:
+                return True
+            sent = 0
+            if not self.total_outbufs_len:
+                sent = self._send_now(data)
+                if sent == len(data):
+                    return True
+            self.outbufs[-1].append(data[sent:])
+            self.total_outbufs_len += len(data) - sent
+            return False
+
+    def _send_now(self, data: bytes) -> int:
+        try:
+            sent: int = self.socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            # Only the loop closes: another thread must not take the descriptor away under it.
+            self.will_close = True
+            self.server.look_again(self)
+            return len(data)
+        return sent
+
+    # --- ending ---------------------------------------------------------------------------------------------------
+
+    def handle_write(self) -> None:
+        """Send what is left, then close if that was all."""
+        with self.outbuf_lock:
+            if self.total_outbufs_len:
+                self._flush_exception(self._flush_some)
+                self.active_at = time.monotonic()
+        if self.close_when_flushed and not self.total_outbufs_len:
+            self.close_when_flushed = False
+            self._finish()
+        if self.will_close:
+            self.handle_close()
+
+    def writable(self) -> bool:
+        """Whether there is something to send or to end."""
+        return bool(self.total_outbufs_len or self.will_close or self.close_when_flushed)
+
+    def _finish(self) -> None:
+        """Close; but let a peer that is still sending read its refusal first, which a reset would destroy."""
+        if not self._unread or self.peer_ended_at:
+            self.will_close = True
+            return
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.will_close = True
+            return
+        self.lingering_since = time.monotonic()
+
+    def overdue(self, now: float) -> bool:
+        """Whether this connection has used up one of its deadlines. Called by the server once a second."""
+        if self.lingering_since:
+            return now - self.lingering_since > LINGER_S
+        if self.peer_ended_at:
+            return now - self.peer_ended_at > HALF_CLOSE_GRACE_S
+        if self.total_outbufs_len:
+            return now - self.active_at > SEND_STALL_S
+        if self.requests:
+            return False
+        if self.request is not None:
+            return self._too_slow(self.request, now - self.began_at)
+        return now - self.active_at > IDLE_S
+
+    def _too_slow(self, request: RequestParser, elapsed: float) -> bool:
+        if not request.headers_finished:
+            late = elapsed > HEADER_DEADLINE_S
+        else:
+            late = elapsed > BODY_GRACE_S and request.body_bytes_received < elapsed * BODY_BYTES_PER_S
+        if not late:
+            return False
+        self._refuse(RequestTimeout("the request came too slowly"))
+        return bool(self.will_close)
+
+    def _refuse(self, error: RequestError) -> None:
+        """Answer a request that is not whole, and end the connection."""
+        self._last_request = True
+        self._send(responses.encode(response_for(error), close=True, version="1.1"))
+        self.close_when_flushed = True
+        self.request = None
+        self.server.look_again(self)

@@ -1,0 +1,59 @@
+"""The listening socket, and how many connections the machine lets it have."""
+
+from __future__ import annotations
+
+import errno
+import resource
+import socket
+from typing import Final
+
+from a2mcp.errors import CannotListen
+
+HEADROOM: Final = 256
+"""Descriptors kept for everything that is not a connection: log, pipes of commands, files being read."""
+
+
+def bind(host: str, port: int) -> tuple[socket.socket, bool]:
+    """Bind the address; when its port is taken, another one of the same host.
+
+    Returns:
+        The socket, not yet listening, and whether it got the port that was asked for.
+
+    Raises:
+        CannotListen: the host is no address of this machine, or nothing can be bound on it.
+    """
+    try:
+        return _bind(host, port), True
+    except OSError as cause:
+        if port == 0 or cause.errno not in (errno.EADDRINUSE, errno.EACCES):
+            raise CannotListen(
+                f"Cannot listen on {host} port {port}: {cause.strerror}.", hint="Check 'host' in the settings."
+            ) from cause
+    try:
+        return _bind(host, 0), False
+    except OSError as cause:
+        raise CannotListen(f"Cannot listen on {host}: {cause.strerror}.") from cause
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind(address)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def affordable_connections(wanted: int) -> int:
+    """Raise the soft limit on descriptors as far as needed and allowed; how many connections that gives."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + HEADROOM
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft - HEADROOM))

@@ -1,0 +1,90 @@
+"""One request as it comes in: the head is judged as soon as it is whole, the body is collected under its limit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from waitress.buffers import OverflowableBuffer
+from waitress.parser import HTTPRequestParser
+from waitress.receiver import ChunkedReceiver, FixedStreamReceiver
+
+from a2mcp.errors import HeadersTooLarge, InvalidRequest, NotImplementedByServer, RequestError
+
+if TYPE_CHECKING:
+    from waitress.adjustments import Adjustments
+
+    from a2mcp.http.guard import Guard
+    from a2mcp.http.server.heads import HeadCache, ParsedHead
+
+WAITRESS_ERRORS: Final[dict[int, type[RequestError]]] = {431: HeadersTooLarge, 501: NotImplementedByServer}
+
+
+class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no types.
+    """A request in the making.
+
+    ``error`` is one of ours once anything is wrong, and then ``completed`` is set and no more is read: a request is
+    refused when its head ends, not after its body. ``truncated`` says that there was more to come.
+    """
+
+    error: RequestError | None
+    raw_path: str = "/"
+    query: str = ""
+    authority: str = ""
+    truncated = False
+
+    def __init__(self, adj: Adjustments, guard: Guard, cache: HeadCache) -> None:
+        super().__init__(adj)
+        self._guard = guard
+        self._cache = cache
+        self._refusal: RequestError | None = None
+
+    def received(self, data: bytes) -> int:
+        """Take bytes of the stream; how many of them belong to this request."""
+        consumed: int = super().received(data)
+        # Waitress parses a stand-in head when the real one is too long, so its 431 counts before what that one says.
+        too_long = self.error is not None and getattr(self.error, "code", 0) == HeadersTooLarge.status
+        error: Any = self.error if too_long else self._refusal or self.error
+        if error is None and self.chunked and self.body_rcv and self._guard.exceeds(len(self.body_rcv)):
+            error = self._guard.too_large()
+        if error is not None:
+            self._refuse(error)
+        return consumed
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Take the head from the cache or parse it, then let the guard judge it. Called by Waitress."""
+        head = self._cache.parse(header_plus)
+        self._take(head)
+        self._refusal = self._guard.refusal(self)
+        if self._refusal is None:
+            self.body_rcv = self._receiver()
+
+    def _take(self, head: ParsedHead) -> None:
+        self.command = head.command
+        self.version = head.version
+        self.request_uri = head.request_uri
+        self.raw_path = head.raw_path
+        self.query = head.query
+        self.authority = head.authority
+        # Waitress writes the counted length into the headers of a chunked request; the remembered head stays as it is.
+        self.headers = dict(head.headers) if head.chunked else head.headers
+        self.connection_close = head.connection_close
+        self.expect_continue = head.expect_continue
+        self.chunked = head.chunked
+        self.content_length = head.content_length
+
+    def _receiver(self) -> FixedStreamReceiver | ChunkedReceiver | None:
+        if self.chunked:
+            return ChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
+        if self.content_length:
+            return FixedStreamReceiver(self.content_length, OverflowableBuffer(self.adj.inbuf_overflow))
+        return None
+
+    def _refuse(self, error: Any) -> None:
+        """End the request here. Waitress's own errors become ours, with its words about what is wrong."""
+        if not isinstance(error, RequestError):
+            kind = WAITRESS_ERRORS.get(error.code, InvalidRequest)
+            error = kind(f"bad request: {error.body}")
+        self.truncated = not self.headers_finished or self.chunked or self.content_length > self.body_bytes_received
+        self.error = error
+        self.completed = True
+        self.expect_continue = False

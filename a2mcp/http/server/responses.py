@@ -1,0 +1,67 @@
+"""A response as the bytes that are sent, head and body in one piece."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from a2mcp.protocol.response import Response
+
+_REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
+_BODILESS: Final = frozenset({204, 304})
+
+
+class _Date:
+    """The Date header, made once a second."""
+
+    def __init__(self) -> None:
+        self._second = -1
+        self._text = b""
+
+    def __call__(self) -> bytes:
+        second = int(time.time())
+        if second != self._second:
+            self._text = formatdate(second, usegmt=True).encode()
+            self._second = second
+        return self._text
+
+
+_date = _Date()
+
+
+def _head_start(status: int) -> bytes:
+    return b"HTTP/1.1 %d %b\r\n" % (status, _REASONS.get(status, "Unknown").encode())
+
+
+_STARTS: Final = {status: _head_start(status) for status in _REASONS}
+
+
+def encode(response: Response, *, close: bool, version: str, head_only: bool = False) -> bytes:
+    """Write a response out.
+
+    A body always goes with its length, because without one Waitress's contract, and HTTP's, is to close afterwards.
+
+    Args:
+        response: what to send.
+        close: the connection ends after it.
+        version: of the request, ``1.0`` or ``1.1``; only the first must be told that the connection stays.
+        head_only: the request was HEAD.
+    """
+    status, body = response.status, response.body
+    lines = [_STARTS.get(status) or _head_start(status), b"Date: ", _date(), b"\r\n"]
+    if body:
+        lines.append(b"Content-Type: application/json\r\n")
+    if status not in _BODILESS:
+        lines.append(b"Content-Length: %d\r\n" % len(body))
+    lines.extend(f"{name}: {value}\r\n".encode("latin-1") for name, value in response.headers)
+    if close:
+        lines.append(b"Connection: close\r\n")
+    elif version == "1.0":
+        lines.append(b"Connection: keep-alive\r\n")
+    lines.append(b"\r\n")
+    if not head_only:
+        lines.append(body)
+    return b"".join(lines)

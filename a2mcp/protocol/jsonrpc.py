@@ -1,0 +1,145 @@
+"""JSON-RPC 2.0: one body to one message, and answers back to bytes. Knows no method and no transport."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from a2mcp.errors import InvalidParams, InvalidRequest, ParseError
+
+if TYPE_CHECKING:
+    from a2mcp.errors import A2mcpError
+
+NULL: Final = b"null"
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+
+LONGEST_ID: Final = 1024
+"""Bytes of an id that are echoed; a longer one is refused rather than shortened."""
+
+LONGEST_METHOD: Final = 1024
+"""Bytes of a method name; a longer one is no method of anybody's."""
+
+_HALF_CHARACTER = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_LARGEST_EXPLAINED: Final = 1 << 20
+"""Bytes of a body for which a parse error is looked into further."""
+
+_INTEGER = re.compile(rb"-?(0|[1-9][0-9]*)")
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One request or notification.
+
+    ``id`` and ``params`` stay the bytes they came in, checked when somebody needs them. A repeated member counts as
+    its last occurrence.
+    """
+
+    jsonrpc: str
+    method: str
+    id: msgspec.Raw = msgspec.Raw()
+    params: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def request_id(self) -> bytes:
+        """The id to answer with: the caller's bytes, or ``null`` where there was none."""
+        return bytes(self.id) or NULL
+
+
+class _Loose(msgspec.Struct, frozen=True):
+    """What is looked at when a message has the wrong shape: only the id, to answer with it."""
+
+    id: msgspec.Raw = msgspec.Raw()
+
+
+_decoder = msgspec.json.Decoder(Message)
+_loose_decoder = msgspec.json.Decoder(_Loose)
+_any_decoder = msgspec.json.Decoder()
+_encoder = msgspec.json.Encoder()
+
+
+def decode(body: bytes) -> Message:
+    """Read one JSON-RPC 2.0 message.
+
+    Raises:
+        ParseError: the body is not one JSON text in UTF-8.
+        InvalidRequest: it is, but not one message: an array, no ``jsonrpc: "2.0"``, no string ``method``, an odd id.
+            The error's ``request_id`` is the id to answer with where one could be read.
+    """
+    try:
+        # msgspec passes Raw members through unread, so bad UTF-8 in them would only show later, deep inside.
+        if not body.isascii():
+            body.decode()
+        message = _decoder.decode(body)
+    except msgspec.ValidationError as cause:
+        raise _refused_shape(body) from cause
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as cause:
+        raise _refused_text(body) from cause
+    if message.jsonrpc != "2.0" or len(message.method) > LONGEST_METHOD or not _is_id(message.id):
+        raise _refused_shape(body)
+    return message
+
+
+def _is_id(raw: msgspec.Raw) -> bool:
+    """Whether this is an id we answer with: a string, an integer of any size, or none at all."""
+    value = bytes(raw)
+    if value in (b"", NULL):
+        return True
+    return len(value) <= LONGEST_ID and (value[:1] == b'"' or _INTEGER.fullmatch(value) is not None)
+
+
+def _refused_shape(body: bytes) -> ParseError | InvalidRequest:
+    """Tell a body that is no JSON from one that is JSON of the wrong shape, and keep the id where there is one."""
+    try:
+        _any_decoder.decode(body)
+        loose = _loose_decoder.decode(body)
+    except msgspec.ValidationError:
+        return InvalidRequest("invalid request")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ParseError("parse error")
+    error = InvalidRequest("invalid request")
+    if _is_id(loose.id):
+        error.request_id = bytes(loose.id) or NULL
+    return error
+
+
+def _refused_text(body: bytes) -> ParseError | InvalidParams:
+    """Tell text that is no JSON from JSON that spells half a character (``"\\ud83d"`` with no partner).
+
+    The second is well-formed by the grammar and common in what models write, so it is answered by name.
+    """
+    half = _HALF_CHARACTER.search(body) if len(body) <= _LARGEST_EXPLAINED else None
+    if half is None:
+        return ParseError("parse error")
+    try:
+        json.loads(body, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return ParseError("parse error")
+    return InvalidParams(
+        f"invalid params: {ascii(half[0].decode())} in a name or value is half of a surrogate pair.",
+        hint="Send whole characters.",
+    )
+
+
+def _no_constant(name: str) -> None:
+    """Refuse ``NaN`` and ``Infinity``, which Python's own parser would take."""
+    raise ValueError(name)
+
+
+def result(request_id: bytes, encoded: bytes) -> bytes:
+    """The body of a success; ``encoded`` is the JSON of ``result``."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (request_id, encoded)
+
+
+def error(request_id: bytes, code: int, message: str) -> bytes:
+    """The body of a JSON-RPC error."""
+    return b'{"jsonrpc":"2.0","id":%b,"error":{"code":%d,"message":%b}}' % (request_id, code, _encoder.encode(message))
+
+
+def error_of(request_id: bytes, cause: A2mcpError) -> bytes:
+    """The body of a JSON-RPC error for one of ours."""
+    return error(request_id, cause.code, str(cause))

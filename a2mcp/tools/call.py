@@ -1,0 +1,69 @@
+"""One ``tools/call`` in flight: what was asked, and the one right to end it.
+
+Several actors can want to end a call at the same moment (the tool is done, the operator denies, the daemon stops). Who
+claims it first does; so its ``done`` record is written exactly once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from a2mcp.errors import ToolError
+from a2mcp.tools.result import Outcome, Result, text
+
+if TYPE_CHECKING:
+    from a2mcp.audit.record import Summary
+    from a2mcp.protocol.exchange import Exchange
+    from a2mcp.tools.context import Context
+    from a2mcp.tools.registry import Entry
+    from a2mcp.types import CallId, SessionId
+
+logger = logging.getLogger("a2mcp.tools")
+
+
+class Call(msgspec.Struct, frozen=True, eq=False):
+    """A call by our own id. A ``Ticket`` to the tool that runs it."""
+
+    call_id: CallId
+    exchange: Exchange
+    tool: str
+    arguments: msgspec.Raw
+    summary: Summary
+    """The arguments as both audit records have them."""
+    _end: threading.Lock = msgspec.field(default_factory=threading.Lock)
+
+    @property
+    def session_id(self) -> SessionId | None:
+        """The session it came on."""
+        return self.exchange.session_id
+
+    def claim(self) -> bool:
+        """Take the right to end this call; True for the first who asks, on whatever thread."""
+        return self._end.acquire(blocking=False)
+
+    def has_ended(self) -> bool:
+        """Whether somebody has taken the right to end it."""
+        return self._end.locked()
+
+
+def run(entry: Entry, call: Call, context: Context) -> Outcome:
+    """Run the tool of a call. Whatever it raises becomes a result that the caller can read.
+
+    A tool that calls ``sys.exit()`` or runs out of memory costs its call, not the thread it runs on.
+    """
+    try:
+        return entry.host.call(call.tool, call.arguments, context)
+    except ToolError as error:
+        return refused(error)
+    except BaseException as cause:  # noqa: BLE001  # The rim of every tool.
+        logger.warning("[a2mcp] tool '%s' failed", entry.spec.name, exc_info=cause)
+        return text(f"The tool failed: {type(cause).__name__}: {str(cause)[:500]}", is_error=True)
+
+
+def refused(error: ToolError) -> Result:
+    """The result that tells a caller what a tool could not do, and what to do about it."""
+    return text(str(error), is_error=True)

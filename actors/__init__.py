@@ -1,0 +1,19 @@
+"""What lives: one actor a file, each a thin shell around one plain object of ``a2mcp``.
+
+===========  ==========================================  =====================  =========  ====================
+actor        owns                                        hands on to            mailbox    when it dies
+===========  ==========================================  =====================  =========  ====================
+Front        parked exchanges, admission                 Sessions               the socket the daemon ends
+Sessions     the session table                           AuditWriter            65,536     restarted, sessions go
+AuditWriter  the log files                               who the record says    131,072    restarted
+Executor     running calls, the pool of workers          Worker, Gate           131,072    restarted, calls go on
+Worker       one blocking tool at a time                 AuditWriter, Jobs      2          replaced by Executor
+Jobs         running commands and their output           AuditWriter            65,536     restarted, adopts nothing
+Gate         approvals waiting for the operator          Executor               65,536     restarted, denies them
+Supervisor   the order of start and stop, restarts                              1,024      the daemon ends
+===========  ==========================================  =====================  =========  ====================
+
+A call goes Front → Sessions → AuditWriter (start) → Executor → Worker → AuditWriter (done) → the connection, by ``tell``
+alone: no thread waits for an answer. ``system.py`` puts them together; ``kit.py`` and ``ref.py`` are what they are
+made of.
+"""

@@ -1,0 +1,159 @@
+"""The audit writer: the one that owns the log, so that order, rotation and append need no lock.
+
+It drains its mailbox and writes the whole group at once, then passes each message on: a ``start`` to whoever runs the
+call, a ``done`` to the connection. So nothing runs and nothing is answered before it is recorded, and records get
+cheaper the more calls there are.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import TYPE_CHECKING, Any, ClassVar, assert_never
+
+from a2mcp.audit.journal import Counts, Journal
+from a2mcp.audit.record import done_line, event_line, start_line
+from a2mcp.clock import Clock, iso
+from a2mcp.errors import A2mcpError
+from a2mcp.protocol import jsonrpc
+from a2mcp.protocol.content import encode_result
+from a2mcp.protocol.response import Response
+from a2mcp.tools.call import Call
+from a2mcp.tools.result import Result, text
+from a2mcp.types import CallId, JsonObject, SessionId
+from actors.kit import Actor
+from actors.ref import Ask, Mailbox, Message, Ref
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+logger = logging.getLogger("a2mcp.audit")
+
+
+class Start(Message, frozen=True):
+    """Record that a call begins, then tell ``then`` the message that runs it."""
+
+    call: Call
+    then: Ref[Any]
+    message: Message
+
+    def failed(self, error: A2mcpError) -> None:
+        """Answer the call, whose record could not even be tried."""
+        if self.call.claim():
+            self.call.exchange.fail(error)
+
+
+class Done(Message, frozen=True):
+    """Record that a call has ended, then send its response."""
+
+    call: Call
+    is_error: bool
+    response: Response
+
+    def failed(self, error: A2mcpError) -> None:  # noqa: ARG002  # The result is there; it must not be lost.
+        """Send the response all the same."""
+        self.call.exchange.reply.complete(self.response)
+
+
+class Event(Message, frozen=True):
+    """Record something that is not a call."""
+
+    tool: str
+    session_id: SessionId | None
+    args: JsonObject
+
+
+class GetCounts(Ask[Counts], frozen=True):
+    """Ask what became of the records so far."""
+
+
+Command = Start | Done | Event | GetCounts
+
+
+class AuditWriter(Actor[Command]):
+    """Owns the journal."""
+
+    MAILBOX: ClassVar[int] = 131_072
+    BATCH: ClassVar[int] = 512
+
+    def __init__(self, mailbox: Mailbox, *, journal: Journal, clock: Clock) -> None:
+        super().__init__(mailbox)
+        self._journal = journal
+        self._clock = clock
+
+    def handle(self, batch: Sequence[Any]) -> None:
+        """Write the group, then handle each message: what is left to do of it is to pass it on."""
+        self._taken = list(batch)
+        now = iso(self._clock.now())
+        lines = [line for item in batch if (line := _line_of(item, now))]
+        if lines:
+            self._journal.append(lines)
+        while self._taken:
+            self.handle_one(self._taken.pop(0))
+
+    def receive(self, message: Command) -> Counts | None:
+        """Pass on a message whose record is written."""
+        match message:
+            case Start(call=call, then=then, message=following):
+                self._run(call, then, following)
+            case Done(call=call, response=response):
+                call.exchange.reply.complete(response)
+            case Event():
+                pass
+            case GetCounts():
+                return self._journal.counts
+            case _:
+                assert_never(message)
+        return None
+
+    def on_stop(self) -> None:
+        """Let go of the file."""
+        self._journal.close()
+
+    def _run(self, call: Call, then: Ref[Any], following: Message) -> None:
+        try:
+            then.tell(following)
+        except A2mcpError as error:
+            # It has its start, so it gets its done: as a message of ours, behind those of this group.
+            finish(Ref(self.mailbox), call, text(str(error), is_error=True))
+
+
+def _line_of(item: Any, now: str) -> bytes | None:
+    """The record of a message, or None for one that has none or whose record cannot be made."""
+    try:
+        match item:
+            case Start(call=call):
+                return start_line(now, call.call_id, call.session_id, call.tool, call.summary)
+            case Done(call=call, is_error=is_error):
+                return done_line(now, call.call_id, call.session_id, call.tool, call.summary, is_error=is_error)
+            case Event(tool=tool, session_id=session_id, args=args):
+                return event_line(now, CallId(str(uuid.uuid4())), session_id, tool, args)
+    except Exception:  # The rim: a record that cannot be made must not fail the call (seed, "Audit log").
+        logger.exception("[a2mcp] audit record not made")
+    return None
+
+
+def begin(audit: Ref[Command], call: Call, *, then: Ref[Any], message: Message) -> None:
+    """Record a call's start and then pass the message on to whoever runs it."""
+    audit.tell(Start(call, then, message))
+
+
+def finish(audit: Ref[Command], call: Call, result: Result) -> bool:
+    """End a call: record it and send the result. False when somebody else has ended it already."""
+    # Encoded before it is claimed: what cannot be encoded must still be endable with an error.
+    body = jsonrpc.result(call.exchange.request_id, encode_result(result, structured=True))
+    if not call.claim():
+        return False
+    audit.insist(Done(call, result.is_error, Response(200, body)))
+    return True
+
+
+def record(audit: Ref[Command], tool: str, session_id: SessionId | None, args: JsonObject) -> None:
+    """Record something that is not a call."""
+    audit.tell(Event(tool, session_id, args))
+
+
+def counts(audit: Ref[Command]) -> Counts:
+    """Ask what became of the records so far."""
+    return audit.ask(GetCounts(), timeout=5)
+

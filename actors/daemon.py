@@ -1,0 +1,217 @@
+"""The daemon: everything that one process holds from its start to its end, in that order and in the reverse one.
+
+It owns the home's lock, the listening socket, the operator's socket, the actors and the signals. It does no work.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import logging
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from a2mcp.auth.bearer import Bearer
+from a2mcp.auth.origin import AllowedHosts
+from a2mcp.clock import SystemClock
+from a2mcp.config import endpoint as endpoints
+from a2mcp.config import instance, load
+from a2mcp.config import token as tokens
+from a2mcp.errors import A2mcpError
+from a2mcp.http.app import make_app
+from a2mcp.http.guard import Guard
+from a2mcp.http.operator import bind_operator_socket, make_operator_app
+from a2mcp.http.server.listen import affordable_connections, bind
+from a2mcp.http.server.server import Server
+from a2mcp.http.server.unix import OperatorServer
+from a2mcp.tools.builtin import builtin_tools
+from a2mcp.tools.registry import LocalHost, Registry
+from actors import system as systems
+from actors.operator import Operator
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+
+    from a2mcp.clock import Clock
+    from a2mcp.config.paths import Home
+    from a2mcp.config.schema import Settings
+    from a2mcp.tools.registry import Host
+
+HURRY_S: Final = 0.8
+"""After a second signal the process is gone within this."""
+
+logger = logging.getLogger("a2mcp")
+
+
+class Daemon:
+    """One serving process."""
+
+    def __init__(
+        self, home: Home, settings: Settings, lock: instance.Instance, sock: socket.socket, hosts: Sequence[Host]
+    ) -> None:
+        self._home = home
+        self._lock = lock
+        self._clock: Clock = SystemClock()
+        self._drain_s = settings.drain_s
+        self._stop_asked = False
+        self._deadline: float | None = None
+        self._aborted = False
+        self._exit_code = 0
+        bearer = Bearer(settings.token)
+        operator_socket = bind_operator_socket(home)  # Before any thread: it sets the umask for a moment.
+        self._system = systems.start(
+            systems.Ground(
+                home=home,
+                settings=settings,
+                registry=Registry((LocalHost(builtin_tools()), *hosts)),
+                clock=self._clock,
+                give_up=self._give_up,
+            )
+        )
+        self._server = Server(
+            make_app(self._system.front),
+            sock,
+            guard=Guard(bearer, AllowedHosts(settings.host, settings.allowed_hosts), body_bytes=settings.limits.body_bytes),
+            connections=_connections(settings),
+            body_bytes=settings.limits.body_bytes,
+            on_tick=self._tick,
+        )
+        base = endpoints.address(settings.host, sock.getsockname()[1])
+        self._operator = Operator(
+            system=self._system, bearer=bearer, token=settings.token, home=home, base=base, clock=self._clock,
+            stop=self.ask_to_stop,
+        )
+        self._operator_server = OperatorServer(make_operator_app(self._operator), operator_socket)
+        self._greeting = f"a2mcp listening on {base}/ (token {tokens.prefix(settings.token)})"
+
+    @classmethod
+    def start(cls, home: Home, hosts: Sequence[Host]) -> Daemon:
+        """Take the home, read the settings, bind the port and start the actors.
+
+        Raises:
+            A2mcpError: one of these cannot be done.
+        """
+        logging.basicConfig(level=logging.WARNING, format="%(message)s")
+        lock = instance.claim(home)
+        try:
+            loaded = load.load(home.config)
+            for warning in (*lock.warnings, *loaded.warnings):
+                logger.warning("[a2mcp] warning: %s", warning)
+            return cls(home, loaded.settings, lock, _listen(home, loaded.settings), hosts)
+        except A2mcpError:
+            lock.release()
+            raise
+
+    def run(self) -> int:
+        """Serve until told to stop, then go down in order; the exit code."""
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+        self._operator.publish()
+        self._operator_server.start()
+        _say(self._greeting)
+        # What is there now stays for good: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        try:
+            self._server.run()
+        finally:
+            self._go_down()
+        return self._exit_code
+
+    def ask_to_stop(self) -> None:
+        """Begin to drain. Called from any thread or signal handler."""
+        self._stop_asked = True
+        self._server.wake()
+
+    # --- going down -----------------------------------------------------------------------------------------------
+
+    def _on_signal(self, _number: int, _frame: Any) -> None:
+        if self._stop_asked:
+            self._hurry()
+        self.ask_to_stop()
+
+    def _hurry(self) -> None:
+        """A second signal: end what runs, and the process even when something hangs."""
+        self._exit_code = 1
+        self._drain_s = 0.0
+        if self._deadline is not None:
+            self._deadline = self._clock.monotonic()
+        threading.Timer(HURRY_S, os._exit, (1,)).start()
+
+    def _give_up(self, reason: str) -> None:
+        logger.critical("[a2mcp] %s: the daemon ends", reason)
+        self._exit_code = 1
+        self._drain_s = 0.0
+        self.ask_to_stop()
+
+    def _tick(self) -> None:
+        """Called by the loop: once a second, and more often while it drains."""
+        self._system.tick()
+        if not self._stop_asked:
+            return
+        now = self._clock.monotonic()
+        if self._deadline is None:
+            self._deadline = now + self._drain_s
+            self._system.front.stop_admitting()
+            self._server.drain()
+        if self._server.quiet and not self._system.front.unanswered:
+            self._server.finish()
+        elif now >= self._deadline:
+            self._cut(now)
+
+    def _cut(self, now: float) -> None:
+        """End what is still running at the bound; at a second bound, go without its answers."""
+        if self._aborted:
+            self._server.finish()
+            return
+        self._aborted = True
+        self._deadline = now + systems.KILL_AFTER_S
+        self._system.abort()
+
+    def _go_down(self) -> None:
+        self._operator_server.stop()
+        self._system.abort(grace_s=0.0 if self._exit_code else systems.KILL_AFTER_S)
+        self._system.stop()
+        endpoints.withdraw(self._home.endpoint, pid=os.getpid())
+        self._home.socket.unlink(missing_ok=True)
+        self._lock.release()
+
+
+def _listen(home: Home, settings: Settings) -> socket.socket:
+    sock, as_asked = bind(settings.host, settings.port or 0)
+    port = sock.getsockname()[1]
+    if not as_asked:
+        logger.warning(
+            "[a2mcp] warning: port %d is taken; this time it is %d. Update the clients' configuration, or free the port.",
+            settings.port, port,
+        )
+    if settings.port is None:
+        try:
+            load.keep_port(home.config, port)
+        except A2mcpError as error:
+            logger.warning("[a2mcp] warning: the port could not be kept in the settings: %s", error)
+    return sock
+
+
+def _connections(settings: Settings) -> int:
+    wanted = settings.limits.connections
+    affordable = affordable_connections(wanted)
+    if affordable < wanted:
+        logger.warning(
+            "[a2mcp] warning: the limit on open files allows %d connections, not %d. Raise it with `ulimit -n`.",
+            affordable, wanted,
+        )
+    return affordable
+
+
+def _say(line: str) -> None:
+    """Print the one line that everybody waits for; a closed stdout is no reason not to serve."""
+    try:
+        print(line, flush=True)  # noqa: T201  # The start-up line is the interface.
+    except OSError:
+        sys.stdout = None  # type: ignore[assignment]  # Python's own way to say that there is none.

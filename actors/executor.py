@@ -1,0 +1,199 @@
+"""The executor: knows every running call, decides whether and where it runs, and waits for none of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, assert_never
+
+import msgspec
+
+from a2mcp.errors import A2mcpError, NotExposed, ToolError
+from a2mcp.policy.approval import ApprovalSettings, Rule, decide
+from a2mcp.tools import call as calls
+from a2mcp.tools.call import Call
+from a2mcp.tools.context import Context
+from a2mcp.tools.registry import Entry, Registry
+from a2mcp.tools.result import PENDING, Result, text
+from a2mcp.tools.spec import Lane
+from a2mcp.types import CallId
+from actors import audit, gate
+from actors.kit import Actor
+from actors.pool import Pool
+from actors.ref import Ask, Mailbox, Message, Ref
+from actors.worker import Returned, Run, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOST = "The daemon lost this call. Whether the tool ran is not known."
+
+
+class Execute(Message, frozen=True):
+    """Run a call whose start is recorded."""
+
+    call: Call
+    audit_writer: Ref[audit.Command]
+
+    def failed(self, error: A2mcpError) -> None:
+        """End the call, which has a start, with the error."""
+        audit.finish(self.audit_writer, self.call, text(str(error), is_error=True))
+
+
+class Ended(Message, frozen=True):
+    """A call that was pending has ended."""
+
+    call_id: CallId
+
+
+class Sweep(Message, frozen=True):
+    """End those of these old calls that nobody runs any more."""
+
+    old: tuple[Call, ...]
+
+
+class Abort(Message, frozen=True):
+    """End every running call with this text: the daemon goes down."""
+
+    reason: str
+
+
+class GetRunning(Ask[int], frozen=True):
+    """Ask how many calls are running or waiting."""
+
+
+Command = Execute | Ended | Sweep | Abort | GetRunning | Returned | gate.Answered
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the executor needs of the rest of the daemon."""
+
+    registry: Registry
+    approval: ApprovalSettings
+    context_for: Callable[[Call], Context]
+    audit_writer: Ref[audit.Command]
+    gate: Ref[gate.Command]
+
+
+class Running(msgspec.Struct, frozen=True):
+    """The calls in flight by our id. Outlives the actor, so that a restart forgets none."""
+
+    calls: dict[CallId, Call] = msgspec.field(default_factory=dict)
+
+
+class Executor(Actor[Command]):
+    """Owns the running calls and the pool of workers."""
+
+    MAILBOX: ClassVar[int] = 131_072
+    BATCH: ClassVar[int] = 64
+
+    def __init__(self, mailbox: Mailbox, *, running: Running, pool: Pool, around: Surroundings) -> None:
+        super().__init__(mailbox)
+        self._calls = running.calls
+        self._pool = pool
+        self._around = around
+
+    def receive(self, message: Command) -> int | None:
+        """Start a call, or take note of how one goes on."""
+        match message:
+            case Execute(call=call):
+                self._execute(call)
+            case Returned(worker=worker, call_id=call_id, pending=pending):
+                if not pending:
+                    self._calls.pop(call_id, None)
+                self._pool.free(worker)
+            case Ended(call_id=call_id):
+                self._calls.pop(call_id, None)
+            case gate.Answered(call=call, refusal=refusal):
+                self._answered(call, refusal)
+            case Sweep(old=old):
+                self._sweep(old)
+            case Abort(reason=reason):
+                for call in list(self._calls.values()):
+                    self._finish(call, text(reason, is_error=True))
+            case GetRunning():
+                return len(self._calls)
+            case _:
+                assert_never(message)
+        return None
+
+    def on_stop(self) -> None:
+        """Stop the workers that are idle; a busy one ends with the process."""
+        self._pool.stop()
+
+    def _execute(self, call: Call) -> None:
+        if call.has_ended():
+            return
+        self._calls[call.call_id] = call
+        try:
+            entry = self._around.registry.require(call.tool)
+        except NotExposed as error:
+            self._finish(call, calls.refused(error))
+            return
+        match decide(self._around.approval, entry.spec.name, entry.spec.tier):
+            case Rule.ALLOW:
+                self._start(call, entry)
+            case Rule.DENY:
+                self._finish(call, calls.refused(_denied(call.tool)))
+            case Rule.PROMPT:
+                gate.wait(self._around.gate, call)
+
+    def _answered(self, call: Call, refusal: str | None) -> None:
+        if call.has_ended():
+            self._calls.pop(call.call_id, None)
+        elif refusal is not None:
+            self._finish(call, text(refusal, is_error=True))
+        else:
+            # Looked up again: while it waited for the operator the tool may have been dropped.
+            entry = self._around.registry.find(call.tool)
+            if entry is None:
+                self._finish(call, calls.refused(NotExposed(call.tool)))
+            else:
+                self._start(call, entry)
+
+    def _start(self, call: Call, entry: Entry) -> None:
+        context = self._around.context_for(call)
+        if entry.spec.lane is Lane.INLINE:
+            outcome = calls.run(entry, call, context)
+            if outcome is not PENDING:
+                self._finish(call, outcome)
+            return
+        self._pool.run(Run(call, entry, context, self._around.audit_writer))
+
+    def _finish(self, call: Call, result: Result) -> None:
+        self._calls.pop(call.call_id, None)
+        audit.finish(self._around.audit_writer, call, result)
+
+    def _sweep(self, old: tuple[Call, ...]) -> None:
+        for run in self._pool.tend():
+            self._finish(run.call, text(LOST, is_error=True))
+        for call in old:
+            if call.call_id not in self._calls:
+                audit.finish(self._around.audit_writer, call, text(LOST, is_error=True))
+
+
+def _denied(tool: str) -> ToolError:
+    return ToolError(
+        f"The operator's settings deny the tool '{tool}'.", hint="Use another tool, or ask the operator to allow it."
+    )
+
+
+def running(executor: Ref[Command]) -> int:
+    """Ask how many calls are running or waiting."""
+    return executor.ask(GetRunning(), timeout=5)
+
+
+def ended(executor: Ref[Any], call_id: CallId) -> None:
+    """Say that a pending call has ended."""
+    executor.insist(Ended(call_id))
+
+
+def sweep(executor: Ref[Command], old: tuple[Call, ...]) -> None:
+    """Have those of these calls ended that nobody runs any more."""
+    executor.tell(Sweep(old))
+
+
+def abort(executor: Ref[Command], reason: str) -> None:
+    """Have every running call ended."""
+    executor.insist(Abort(reason))
+
+
+__all__ = ["Command", "Executor", "Running", "Surroundings", "Worker", "abort", "ended", "running", "sweep"]

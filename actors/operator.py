@@ -1,0 +1,137 @@
+"""What the operator may ask, answered by the actors. The only place where somebody waits for an actor's answer, and it
+waits on the operator channel's own thread.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from a2mcp import __version__
+from a2mcp.clock import iso
+from a2mcp.config import endpoint as endpoints
+from a2mcp.config import token as tokens
+from a2mcp.config.load import replace_token
+from a2mcp.http.ports import AuditFacts, JobFacts, Status, WaitingApproval
+from actors import audit, executor, gate, jobs, sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from a2mcp.auth.bearer import Bearer
+    from a2mcp.clock import Clock
+    from a2mcp.config.paths import Home
+    from actors.system import System
+
+
+class Operator:
+    """The operator's port to one running daemon.
+
+    Args:
+        system: the actors.
+        bearer: the token in force.
+        home: where settings and endpoint are kept.
+        base: ``http://host:port``.
+        clock: for the time since the start.
+        stop: asks the daemon to drain and exit.
+    """
+
+    def __init__(  # noqa: PLR0913  # One argument for each thing the operator can touch.
+        self, *, system: System, bearer: Bearer, token: str, home: Home, base: str, clock: Clock, stop: Callable[[], None]
+    ) -> None:
+        self._system = system
+        self._bearer = bearer
+        self._token = token
+        self._home = home
+        self._base = base
+        self._clock = clock
+        self._stop = stop
+        self._started_at: datetime = clock.now()
+        self._started = clock.monotonic()
+
+    def status(self) -> Status:
+        """Tell how the daemon is doing."""
+        system = self._system
+        counts = audit.counts(system.audit)
+        return Status(
+            url=f"{self._base}/mcp",
+            bridge_url=f"{self._base}/",
+            pid=os.getpid(),
+            version=__version__,
+            started_at=iso(self._started_at),
+            uptime_s=round(self._clock.monotonic() - self._started, 3),
+            token_prefix=tokens.prefix(self._token),
+            sessions=sessions.count(system.sessions),
+            calls_in_flight=executor.running(system.executor),
+            approvals_waiting=len(gate.waiting(system.gate)),
+            jobs_running=jobs.running(system.jobs),
+            audit=AuditFacts(written=counts.written, failures=counts.failures),
+        )
+
+    def token(self) -> str:
+        """Return the token in force."""
+        return self._token
+
+    def rotate(self) -> str:
+        """Make, keep and return a new token; the old one is dead at once.
+
+        The file comes first: a token that cannot be kept must not replace one that is.
+        """
+        token = tokens.generate()
+        replace_token(self._home.config, token)
+        self._bearer.replace(token)
+        self._token = token
+        self.publish()
+        return token
+
+    def publish(self) -> None:
+        """Write ``endpoint.json``."""
+        endpoints.publish(
+            self._home.endpoint,
+            endpoints.Endpoint(
+                url=f"{self._base}/mcp",
+                bridge_url=f"{self._base}/",
+                token=self._token,
+                pid=os.getpid(),
+                version=__version__,
+                started_at=iso(self._started_at),
+            ),
+        )
+
+    def approvals(self) -> tuple[WaitingApproval, ...]:
+        """List the calls that wait for the operator, oldest first."""
+        now = self._clock.now()
+        return tuple(
+            WaitingApproval(
+                id=request.id,
+                tool=request.tool,
+                arguments=request.args,
+                session_id=request.session_id,
+                waiting_s=round((now - request.since).total_seconds(), 3),
+            )
+            for request in gate.waiting(self._system.gate)
+        )
+
+    def answer(self, approval_id: str, *, approve: bool, reason: str) -> bool:
+        """Let a waiting call go on, or end it with the reason; False when no such call waits."""
+        return gate.answer(self._system.gate, approval_id, approve=approve, reason=reason)
+
+    def jobs(self) -> tuple[JobFacts, ...]:
+        """List the commands that outlived their calls."""
+        return tuple(
+            JobFacts(
+                id=record.id or "",
+                command=record.command,
+                state=record.state,
+                pid=record.pid,
+                started_at=record.started_at,
+                exit_code=record.exit_code,
+                output_bytes=record.output_bytes,
+            )
+            for record in jobs.records(self._system.jobs)
+        )
+
+    def stop(self) -> None:
+        """Ask the daemon to drain and exit; returns at once."""
+        self._stop()

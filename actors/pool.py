@@ -1,0 +1,80 @@
+"""The pool of workers: most recently idle first, grows when all are busy, shrinks when they idle.
+
+Owned by the executor and called only in its thread. Most recently idle first keeps the busy threads warm and lets the
+others grow old, which is how they are found.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from actors.kit import halt, launch
+from actors.ref import Ref
+from actors.worker import Run, Worker
+
+if TYPE_CHECKING:
+    from a2mcp.clock import Clock
+
+MOST_WORKERS: Final = 128
+"""Blocking tools at one time; more wait. A running command needs no worker."""
+IDLE_S: Final = 30.0
+
+
+class Pool:
+    """The workers, and the calls that wait for one."""
+
+    def __init__(self, *, clock: Clock, run_calls: Ref[Any], most: int = MOST_WORKERS) -> None:
+        self._clock = clock
+        self._executor = run_calls
+        self._most = most
+        self._idle: list[Worker] = []
+        self._busy: dict[Worker, Run] = {}
+        self._waiting: deque[Run] = deque()
+        self._started = 0
+
+    def run(self, message: Run) -> None:
+        """Give a call to a worker, now or as soon as one is free."""
+        if self._idle:
+            worker = self._idle.pop()
+        elif len(self._busy) < self._most:
+            worker = self._grow()
+        else:
+            self._waiting.append(message)
+            return
+        self._busy[worker] = message
+        worker.mailbox.put(message)
+
+    def free(self, worker: Worker) -> None:
+        """Take a worker back, or give it the next call."""
+        if self._busy.pop(worker, None) is None:
+            return
+        if self._waiting:
+            message = self._waiting.popleft()
+            self._busy[worker] = message
+            worker.mailbox.put(message)
+            return
+        worker.idle_since = self._clock.monotonic()
+        self._idle.append(worker)
+
+    def tend(self) -> list[Run]:
+        """Let go of workers that have idled long and of those that died; the calls that died with them."""
+        limit = self._clock.monotonic() - IDLE_S
+        while len(self._idle) > 1 and self._idle[0].idle_since < limit:
+            halt(self._idle.pop(0), timeout=0)
+        self._idle = [worker for worker in self._idle if worker.alive()]
+        lost = [self._busy.pop(worker) for worker in list(self._busy) if not worker.alive()]
+        while self._waiting and len(self._busy) < self._most:
+            self.run(self._waiting.popleft())
+        return lost
+
+    def stop(self) -> None:
+        """Stop the workers that are idle."""
+        while self._idle:
+            halt(self._idle.pop(), timeout=1)
+
+    def _grow(self) -> Worker:
+        self._started += 1
+        worker = Worker(Worker.mailbox_for(f"Worker-{self._started}"), run_calls=self._executor)
+        launch(worker)
+        return worker

@@ -1,0 +1,121 @@
+"""The sessions: the one that owns the table, so that a session is found, refreshed or evicted in one step."""
+
+from __future__ import annotations
+
+from typing import ClassVar, assert_never
+
+from a2mcp.errors import A2mcpError, UnknownSession
+from a2mcp.protocol import jsonrpc
+from a2mcp.protocol.exchange import Exchange
+from a2mcp.protocol.response import Response
+from a2mcp.session.table import SessionTable
+from a2mcp.tools.call import Call
+from actors import audit, executor
+from actors.kit import Actor
+from actors.ref import Ask, Mailbox, Message, Ref
+
+
+class Open(Message, frozen=True):
+    """Open a session and answer with this result."""
+
+    exchange: Exchange
+    encoded: bytes
+
+    def failed(self, error: A2mcpError) -> None:
+        """Answer with the error."""
+        self.exchange.fail(error)
+
+
+class End(Message, frozen=True):
+    """End the exchange's session and answer 204, whether it was alive or not."""
+
+    exchange: Exchange
+
+    def failed(self, error: A2mcpError) -> None:
+        """Answer with the error."""
+        self.exchange.fail(error)
+
+
+class Answer(Message, frozen=True):
+    """Answer with this response if the exchange's session is alive."""
+
+    exchange: Exchange
+    response: Response
+
+    def failed(self, error: A2mcpError) -> None:
+        """Answer with the error."""
+        self.exchange.fail(error)
+
+
+class Admit(Message, frozen=True):
+    """Let a call go on if its session is alive."""
+
+    call: Call
+
+    def failed(self, error: A2mcpError) -> None:
+        """Answer with the error."""
+        self.call.exchange.fail(error)
+
+
+class GetCount(Ask[int], frozen=True):
+    """Ask how many sessions are alive."""
+
+
+Command = Open | End | Answer | Admit | GetCount
+
+
+class Sessions(Actor[Command]):
+    """Owns the session table; touches no disk."""
+
+    MAILBOX: ClassVar[int] = 65_536
+    BATCH: ClassVar[int] = 64
+
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        *,
+        table: SessionTable,
+        audit_writer: Ref[audit.Command],
+        run_calls: Ref[executor.Command],
+    ) -> None:
+        super().__init__(mailbox)
+        self._table = table
+        self._audit = audit_writer
+        self._executor = run_calls
+
+    def receive(self, message: Command) -> int | None:
+        """Look the session up, then answer or hand on."""
+        match message:
+            case Open(exchange=exchange, encoded=encoded):
+                self._open(exchange, encoded)
+            case End(exchange=exchange):
+                if exchange.session_id is not None:
+                    self._table.close(exchange.session_id)
+                exchange.reply.complete(Response(204))
+            case Answer(exchange=exchange, response=response):
+                if self._alive(exchange):
+                    exchange.reply.complete(response)
+            case Admit(call=call):
+                if self._alive(call.exchange):
+                    audit.begin(self._audit, call, then=self._executor, message=executor.Execute(call, self._audit))
+            case GetCount():
+                return len(self._table)
+            case _:
+                assert_never(message)
+        return None
+
+    def _open(self, exchange: Exchange, encoded: bytes) -> None:
+        session_id = self._table.open()
+        body = jsonrpc.result(exchange.request_id, encoded)
+        exchange.reply.complete(Response(200, body, (("mcp-session-id", session_id),)))
+
+    def _alive(self, exchange: Exchange) -> bool:
+        if exchange.session_id is not None and self._table.touch(exchange.session_id):
+            return True
+        exchange.fail(UnknownSession("unknown session"))
+        return False
+
+
+def count(sessions: Ref[Command]) -> int:
+    """Ask how many sessions are alive."""
+    return sessions.ask(GetCount(), timeout=5)
