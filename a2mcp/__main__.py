@@ -6,7 +6,6 @@ routes).
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,4 +41,4 @@ def serve(home: Home, hosts: Sequence[Host] = ()) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -13,7 +13,7 @@ Gate         approvals waiting for the operator          Executor               
 Supervisor   the order of start and stop, restarts                              1,024      the daemon ends
 ===========  ==========================================  =====================  =========  ====================
 
-A call goes Front → Sessions → AuditWriter (start) → Executor → Worker → AuditWriter (done) → the connection, by ``tell``
-alone: no thread waits for an answer. ``system.py`` puts them together; ``kit.py`` and ``ref.py`` are what they are
+A call goes Front → Sessions → AuditWriter (start) → Executor → Worker → AuditWriter (done) → the connection, by
+``tell`` alone: no thread waits for an answer. ``system.py`` puts them together; ``kit.py`` and ``ref.py`` are what they are
 made of.
 """

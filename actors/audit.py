@@ -156,4 +156,3 @@ def record(audit: Ref[Command], tool: str, session_id: SessionId | None, args: J
 def counts(audit: Ref[Command]) -> Counts:
     """Ask what became of the records so far."""
     return audit.ask(GetCounts(), timeout=5)
-

@@ -75,14 +75,21 @@ class Daemon:
         self._server = Server(
             make_app(self._system.front),
             sock,
-            guard=Guard(bearer, AllowedHosts(settings.host, settings.allowed_hosts), body_bytes=settings.limits.body_bytes),
+            guard=Guard(
+                bearer, AllowedHosts(settings.host, settings.allowed_hosts), body_bytes=settings.limits.body_bytes
+            ),
             connections=_connections(settings),
             body_bytes=settings.limits.body_bytes,
             on_tick=self._tick,
         )
         base = endpoints.address(settings.host, sock.getsockname()[1])
         self._operator = Operator(
-            system=self._system, bearer=bearer, token=settings.token, home=home, base=base, clock=self._clock,
+            system=self._system,
+            bearer=bearer,
+            token=settings.token,
+            home=home,
+            base=base,
+            clock=self._clock,
             stop=self.ask_to_stop,
         )
         self._operator_server = OperatorServer(make_operator_app(self._operator), operator_socket)
@@ -187,8 +194,9 @@ def _listen(home: Home, settings: Settings) -> socket.socket:
     port = sock.getsockname()[1]
     if not as_asked:
         logger.warning(
-            "[a2mcp] warning: port %d is taken; this time it is %d. Update the clients' configuration, or free the port.",
-            settings.port, port,
+            "[a2mcp] warning: port %d is taken; this time it is %d. Free the port, or update the clients' settings.",
+            settings.port,
+            port,
         )
     if settings.port is None:
         try:
@@ -204,7 +212,8 @@ def _connections(settings: Settings) -> int:
     if affordable < wanted:
         logger.warning(
             "[a2mcp] warning: the limit on open files allows %d connections, not %d. Raise it with `ulimit -n`.",
-            affordable, wanted,
+            affordable,
+            wanted,
         )
     return affordable
 
@@ -214,4 +223,4 @@ def _say(line: str) -> None:
     try:
         print(line, flush=True)  # noqa: T201  # The start-up line is the interface.
     except OSError:
-        sys.stdout = None  # type: ignore[assignment]  # Python's own way to say that there is none.
+        sys.stdout = None  # Python's own way to say that there is none.

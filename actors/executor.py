@@ -91,7 +91,7 @@ class Executor(Actor[Command]):
         self._pool = pool
         self._around = around
 
-    def receive(self, message: Command) -> int | None:
+    def receive(self, message: Command) -> int | None:  # noqa: C901  # One arm a message.
         """Start a call, or take note of how one goes on."""
         match message:
             case Execute(call=call):

@@ -100,8 +100,9 @@ class Actor(pykka.ThreadingActor, Generic[M]):
     def _fail(self, item: Any, cause: BaseException) -> None:
         error = cause if isinstance(cause, A2mcpError) else Internal()
         if not isinstance(cause, A2mcpError):
-            logger.error("[a2mcp] internal error: %s could not handle %s", self.mailbox.name, type(item).__name__,
-                         exc_info=cause)
+            logger.error(
+                "[a2mcp] internal error: %s could not handle %s", self.mailbox.name, type(item).__name__, exc_info=cause
+            )
         try:
             if isinstance(item, Question):
                 item.answer.set_exception((type(cause), cause, None))

@@ -1,5 +1,6 @@
-"""What the operator may ask, answered by the actors. The only place where somebody waits for an actor's answer, and it
-waits on the operator channel's own thread.
+"""What the operator may ask, answered by the actors.
+
+The only place where somebody waits for an actor's answer, and it waits on the operator channel's own thread.
 """
 
 from __future__ import annotations
@@ -38,7 +39,15 @@ class Operator:
     """
 
     def __init__(  # noqa: PLR0913  # One argument for each thing the operator can touch.
-        self, *, system: System, bearer: Bearer, token: str, home: Home, base: str, clock: Clock, stop: Callable[[], None]
+        self,
+        *,
+        system: System,
+        bearer: Bearer,
+        token: str,
+        home: Home,
+        base: str,
+        clock: Clock,
+        stop: Callable[[], None],
     ) -> None:
         self._system = system
         self._bearer = bearer
@@ -105,8 +114,9 @@ class Operator:
         return tuple(
             WaitingApproval(
                 id=request.id,
+                call_id=request.call_id,
                 tool=request.tool,
-                arguments=request.args,
+                args=request.args,
                 session_id=request.session_id,
                 waiting_s=round((now - request.since).total_seconds(), 3),
             )

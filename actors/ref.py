@@ -6,6 +6,7 @@ A ref stays good across restarts, because the mailbox outlives the actor that re
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 from collections import deque
@@ -97,7 +98,7 @@ class Mailbox:
 
 
 class WakeableMailbox(Mailbox):
-    """A mailbox with a file descriptor that is readable while something waits, for an actor that lives in a selector."""
+    """A mailbox with a descriptor that is readable while something waits, for an actor that lives in a selector."""
 
     def __init__(self, name: str, limit: int) -> None:
         super().__init__(name, limit)
@@ -110,17 +111,14 @@ class WakeableMailbox(Mailbox):
     def put(self, item: object, /) -> None:
         """Add an item and make the descriptor readable."""
         super().put(item)
-        try:
+        # A pipe full of wake-ups takes no more: one is enough.
+        with contextlib.suppress(BlockingIOError):
             os.write(self._writer, b"\0")
-        except BlockingIOError:
-            pass  # The pipe is full of wake-ups: one is enough.
 
     def drain(self) -> list[Any]:
         """Take all that waits, without waiting, and make the descriptor quiet."""
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.read(self._reader, 65536)
-        except BlockingIOError:
-            pass
         items: list[Any] = []
         while True:
             try:

@@ -83,7 +83,7 @@ class Sessions(Actor[Command]):
         self._audit = audit_writer
         self._executor = run_calls
 
-    def receive(self, message: Command) -> int | None:
+    def receive(self, message: Command) -> int | None:  # noqa: C901  # One arm a message.
         """Look the session up, then answer or hand on."""
         match message:
             case Open(exchange=exchange, encoded=encoded):

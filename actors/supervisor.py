@@ -43,7 +43,8 @@ class Child(msgspec.Struct, frozen=True):
     """How to make an actor, now and after each death; its state is made outside and outlives it."""
 
     mailbox: Mailbox
-    make: Callable[[Mailbox], Actor[Any]]
+    make: Callable[[Any], Actor[Any]]
+    """Given the mailbox, whose type it knows."""
 
     @property
     def name(self) -> str:

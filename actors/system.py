@@ -26,6 +26,7 @@ from actors.executor import Executor, Running, Surroundings
 from actors.front import Front
 from actors.gate import Gate
 from actors.jobs import Jobs
+from actors.kit import Actor
 from actors.pool import Pool
 from actors.ref import Ref
 from actors.sessions import Sessions
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 GOING_DOWN: Final = "The daemon stopped before this call had ended."
 KILL_AFTER_S: Final = 2.0
+ORDER: Final[tuple[type[Actor[Any]], ...]] = (AuditWriter, Jobs, Gate, Executor, Sessions)
+"""Of starting; the reverse of stopping. Whoever is told things comes before whoever tells them."""
 
 
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,40 +86,33 @@ class System(msgspec.Struct, frozen=True):
 
 def start(ground: Ground) -> System:
     """Start every actor; the system is ready when this returns."""
-    boxes = [kind.mailbox_for(kind.__name__) for kind in (AuditWriter, Jobs, Gate, Executor, Sessions)]
-    system = _system(ground, *boxes)
-    makers = (
+    boxes: dict[type[Actor[Any]], Mailbox] = {kind: kind.mailbox_for(kind.__name__) for kind in ORDER}
+    system = _system(ground, boxes)
+    makers: tuple[Callable[[Any], Actor[Any]], ...] = (
         _audit_writer(ground),
         _jobs(ground, system),
         _gate(ground, system),
         _executor(ground, system),
         _sessions(ground, system),
     )
-    system.supervisor.start_children([Child(box, make) for box, make in zip(boxes, makers, strict=True)])
+    system.supervisor.start_children([Child(box, make) for box, make in zip(boxes.values(), makers, strict=True)])
     return system
 
 
-def _system(
-    ground: Ground,
-    audit_box: Mailbox,
-    jobs_box: Mailbox,
-    gate_box: Mailbox,
-    executor_box: Mailbox,
-    sessions_box: Mailbox,
-) -> System:
+def _system(ground: Ground, boxes: dict[type[Actor[Any]], Mailbox]) -> System:
     return System(
         front=Front(
-            session_table=Ref(sessions_box),
-            run_calls=Ref(executor_box),
+            session_table=Ref(boxes[Sessions]),
+            run_calls=Ref(boxes[Executor]),
             registry=ground.registry,
             in_flight=ground.settings.limits.in_flight,
             clock=ground.clock,
         ),
-        audit=Ref(audit_box),
-        jobs=Ref(jobs_box),
-        gate=Ref(gate_box),
-        executor=Ref(executor_box),
-        sessions=Ref(sessions_box),
+        audit=Ref(boxes[AuditWriter]),
+        jobs=Ref(boxes[Jobs]),
+        gate=Ref(boxes[Gate]),
+        executor=Ref(boxes[Executor]),
+        sessions=Ref(boxes[Sessions]),
         supervisor=Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up),
     )
 
@@ -171,8 +167,6 @@ def _contexts(ground: Ground, port: JobsPort) -> Callable[[Call], Context]:
     home, clock = ground.home.root, ground.clock
 
     def context_for(call: Call) -> Context:
-        return Context(
-            ticket=call, cwd=cwd, home=home, limits=limits, jobs=port, clock=clock, cancelled=call.has_ended
-        )
+        return Context(ticket=call, cwd=cwd, home=home, limits=limits, jobs=port, clock=clock, cancelled=call.has_ended)
 
     return context_for

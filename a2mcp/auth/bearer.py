@@ -21,7 +21,8 @@ _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr][ \t]+(.+)")
 
 
 def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
 
 
 class Bearer:

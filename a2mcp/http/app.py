@@ -19,8 +19,8 @@ import falcon
 
 from a2mcp.errors import A2mcpError, Internal, NotFound
 from a2mcp.http.bridge import Bridge
-from a2mcp.protocol.refusal import response_for
 from a2mcp.http.routes import BRIDGE, RESERVED, Route
+from a2mcp.protocol.refusal import response_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,8 +1,8 @@
 """The bridge dialect over HTTP: POST carries one message, DELETE ends a session.
 
-By the time a request is here the guard has let it in. What is left of the order of checks (seed, "Order of processing"):
-body, JSON-RPC shape, session, method. The session is looked at by the actor that owns the table, so whatever a method
-answers is prepared here and sent only if the session is alive.
+By the time a request is here the guard has let it in. What is left of the order of checks (seed, "Order of
+processing"): body, JSON-RPC shape, session, method. The session is looked at by the actor that owns the table, so
+whatever a method answers is prepared here and sent only if the session is alive.
 """
 
 from __future__ import annotations

@@ -52,7 +52,9 @@ class Guard:
         """The reason to refuse this request, or None."""
         headers = head.headers
         if not self._names_are_ours(head):
-            return Forbidden("forbidden: Host or Origin is not one of ours.", hint="Add the name to 'allowed_hosts' if it is yours.")
+            return Forbidden(
+                "forbidden: Host or Origin is not one of ours.", hint="Add the name to 'allowed_hosts' if it is yours."
+            )
         if head.command not in methods_for(head.raw_path):
             return MethodNotAllowed("method not allowed")
         if not self._bearer.allows(headers.get("AUTHORIZATION")):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The operator's word on a waiting call."""
 
+    id: str
     approve: bool
     reason: str = ""
 
@@ -37,7 +38,6 @@ def make_operator_app(port: OperatorPort) -> falcon.App[falcon.Request, falcon.R
     app.add_route("/token", _Token(port))
     app.add_route("/token/rotate", _Rotate(port))
     app.add_route("/approvals", _Approvals(port))
-    app.add_route("/approvals/{approval_id}", _Approval(port))
     app.add_route("/jobs", _Jobs(port))
     app.add_route("/stop", _Stop(port))
     app.set_error_serializer(_serialize)
@@ -97,16 +97,14 @@ class _Approvals(_Resource):
     def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
         _reply(response, self._port.approvals())
 
-
-class _Approval(_Resource):
-    def on_post(self, request: falcon.Request, response: falcon.Response, approval_id: str) -> None:
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         try:
             answer = msgspec.json.decode(request.bounded_stream.read(), type=Answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise falcon.HTTPBadRequest(description=f"The answer is not valid: {error}.") from error
-        if not self._port.answer(approval_id, approve=answer.approve, reason=answer.reason):
-            raise falcon.HTTPNotFound(description=f"No call waits for approval under '{approval_id}'.")
-        _reply(response, {"id": approval_id, "approved": answer.approve})
+        if not self._port.answer(answer.id, approve=answer.approve, reason=answer.reason):
+            raise falcon.HTTPNotFound(description=f"No call waits for approval under '{answer.id}'.")
+        _reply(response, {"id": answer.id, "approved": answer.approve})
 
 
 class _Jobs(_Resource):

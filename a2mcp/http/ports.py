@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from a2mcp.types import CallId, SessionId  # noqa: TC001 - msgspec resolves them when it decodes
+from a2mcp.types import CallId, SessionId
 
 if TYPE_CHECKING:
     from a2mcp.protocol.exchange import Exchange
@@ -99,10 +99,9 @@ class OperatorPort(Protocol):
 
 
 class FrontPort(Protocol):
-    """The way from the edge to the actors. Each method hands the exchange over and returns at once; whoever gets it
-    last completes it.
+    """The way from the edge to the actors.
 
-    Each raises ``Busy`` when too much waits already, and ``Stopping`` while the daemon goes down.
+    Each method hands the exchange over and returns at once; whoever gets it last completes it. Each raises ``Busy`` when too much waits already, and ``Stopping`` while the daemon goes down.
     """
 
     def open_session(self, exchange: Exchange, encoded: bytes) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from a2mcp.errors import A2mcpError
     from a2mcp.types import SessionId
 
+
 class Reply(Protocol):
     """The place where the answer of one request goes. May be completed from any thread."""
 

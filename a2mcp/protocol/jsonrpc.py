@@ -25,7 +25,9 @@ LONGEST_ID: Final = 1024
 LONGEST_METHOD: Final = 1024
 """Bytes of a method name; a longer one is no method of anybody's."""
 
-_HALF_CHARACTER = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_HALF_CHARACTER = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
 _LARGEST_EXPLAINED: Final = 1 << 20
 """Bytes of a body for which a parse error is looked into further."""
 
@@ -108,7 +110,7 @@ def _refused_shape(body: bytes) -> ParseError | InvalidRequest:
 
 
 def _refused_text(body: bytes) -> ParseError | InvalidParams:
-    """Tell text that is no JSON from JSON that spells half a character (``"\\ud83d"`` with no partner).
+    r"""Tell text that is no JSON from JSON that spells half a character (``"\ud83d"`` with no partner).
 
     The second is well-formed by the grammar and common in what models write, so it is answered by name.
     """
@@ -120,7 +122,7 @@ def _refused_text(body: bytes) -> ParseError | InvalidParams:
     except (ValueError, RecursionError):
         return ParseError("parse error")
     return InvalidParams(
-        f"invalid params: {ascii(half[0].decode())} in a name or value is half of a surrogate pair.",
+        f"invalid params: {half[0].decode()!a} in a name or value is half of a surrogate pair.",
         hint="Send whole characters.",
     )
 

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 from waitress.channel import HTTPChannel
 
 from a2mcp.errors import RequestError, RequestTimeout
-from a2mcp.protocol.refusal import response_for
 from a2mcp.http.server import responses, task
 from a2mcp.http.server.parked import Parked
 from a2mcp.http.server.parser import RequestParser
+from a2mcp.protocol.refusal import response_for
 
 if TYPE_CHECKING:
     from a2mcp.http.server.server import Server
     from a2mcp.protocol.response import Response
 
 LOOKAHEAD: Final = 4
-"""Requests read beyond the one that is being answered. Above 0, so that a peer that leaves is seen while one is parked."""
+"""Requests read beyond the one being answered. Above 0, so that a peer that leaves is seen while one is parked."""
 
 HEADER_DEADLINE_S: Final = 20.0
 BODY_GRACE_S: Final = 20.0
@@ -77,7 +77,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def recv(self, buffer_size: int) -> bytes:
         """Read; an end of stream may be a peer that has sent all and still listens."""
         try:
-            data = self.socket.recv(buffer_size)
+            data: bytes = self.socket.recv(buffer_size)
         except BlockingIOError:
             return b""
         except OSError as cause:

@@ -1,7 +1,7 @@
 """The head of a request, parsed strictly, and remembered by its bytes.
 
-A client sends the same head with every call, and parsing it is a pure function of its bytes, so an equal block is parsed
-once. What Waitress lets through although two parties could read it differently is refused here.
+A client sends the same head with every call, and parsing it is a pure function of its bytes, so an equal block is
+parsed once. What Waitress lets through although two parties could read it differently is refused here.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
 
     channel_class = Channel
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # The last three have names at the call.
         self,
         app: Any,
         sock: socket.socket,

@@ -8,8 +8,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from a2mcp.errors import Internal
-from a2mcp.protocol.refusal import response_for
 from a2mcp.http.server.parked import Parked
+from a2mcp.protocol.refusal import response_for
 from a2mcp.protocol.response import Response
 
 if TYPE_CHECKING:

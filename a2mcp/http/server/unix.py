@@ -6,6 +6,7 @@ Its app may wait for actors, so it must not run in the loop of the main server; 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,12 @@ class OperatorServer:
     def __init__(self, app: Any, sock: socket.socket) -> None:
         # ``poll``, because a connection may get a descriptor over 1023 when the main server has many.
         self._server = create_server(
-            app, sockets=[sock], threads=THREADS, asyncore_use_poll=True, clear_untrusted_proxy_headers=False, ident=None
+            app,
+            sockets=[sock],
+            threads=THREADS,
+            asyncore_use_poll=True,
+            clear_untrusted_proxy_headers=False,
+            ident=None,
         )
         self._thread = threading.Thread(target=self._run, name="Operator", daemon=True)
 
@@ -36,7 +42,6 @@ class OperatorServer:
         self._server.trigger.pull_trigger(self._server.close)
 
     def _run(self) -> None:
-        try:
+        # The listening socket was closed under the loop: this is how it ends.
+        with contextlib.suppress(OSError):
             self._server.run()
-        except OSError:
-            pass  # The listening socket was closed under the loop: this is how it ends.

@@ -1,0 +1,46 @@
+# Two commands on a fresh machine: `make serve` and `make test`. `make help` lists the rest.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test check format bench docs clean
+
+help: ## List the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.serve: setup.cfg pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.serve
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check]'
+	touch $@
+
+serve: $(VENV)/.serve ## Run the daemon in the foreground
+	$(BIN)/a2mcp serve
+
+test: $(VENV)/.test ## Run the whole test suite
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: $(VENV)/.test ## Lint, types, import contracts, docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_architecture.py
+
+format: $(VENV)/.test ## Put the code into the one form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.test ## Measure against the peers and write docs/benchmarks/
+	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(VENV)/.test ## Write the generated part of docs/reference
+	$(BIN)/python -m a2mcp.reference docs/reference
+
+clean: ## Remove what was built or installed here
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.peers
