@@ -26,7 +26,7 @@ HELLO: Final = "waitress hello"
 _INSTALL_SECONDS: Final = 300
 
 
-class NotInstallable(Exception):  # noqa: N818 - a condition: the run goes on without the peer
+class NotInstallable(Exception):
     """A peer cannot be had here; the text says why."""
 
 
@@ -104,7 +104,7 @@ def _ours(work: Workplace) -> Server:
     settings = home / "a2mcp.json"
     settings.touch(mode=0o600)
     settings.write_text(json.dumps({"port": work.port, "token": token}))
-    command = (sys.executable, "-m", "benchmarks.daemon", str(home))
+    command = (sys.executable, "-m", "benchmarks.daemon")
     return Server(name=OURS, version=__version__, command=command, cwd=HERE.parent, path="/", token=token, home=home)
 
 

@@ -1,14 +1,15 @@
-"""Our daemon with two tools more: ``echo``, and ``hang``, which never answers. Argument: the home folder."""
+"""Our daemon with two tools more: ``echo``, and ``hang``, which never answers. Its home is ``A2MCP_HOME``."""
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from a2mcp.__main__ import serve
+from a2mcp.config.paths import home_from_environment
 from a2mcp.tools.registry import LocalHost
 from a2mcp.tools.result import PENDING, Outcome, text
 from a2mcp.tools.spec import Lane, Tier, Tool, ToolSpec
@@ -62,4 +63,4 @@ def benchmark_host() -> LocalHost:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(Path(sys.argv[1]), hosts=(benchmark_host(),)))
+    sys.exit(serve(home_from_environment(os.environ), hosts=(benchmark_host(),)))

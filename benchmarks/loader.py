@@ -20,7 +20,7 @@ _SOURCE: Final = Path(__file__).resolve().parent / "load.c"
 _GRACE: Final = 15.0
 
 
-class LoadFailed(Exception):  # noqa: N818 - a condition: this figure is missing, the run goes on
+class LoadFailed(Exception):
     """The load could not be put on; the text says why."""
 
 

@@ -24,7 +24,7 @@ _FILES: Final = 4096
 MB: Final = 1024 * 1024
 
 
-class DidNotStart(Exception):  # noqa: N818 - a condition: the round goes on without the server
+class DidNotStart(Exception):
     """A server ended, or did not listen in time; the text ends with what it said last."""
 
 
@@ -81,6 +81,8 @@ def running(server: Server, work: Workplace) -> Iterator[Running]:
 
 def _spawn(server: Server, output: IO[bytes]) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("A2MCP_")}
+    if server.home is not None:
+        environment["A2MCP_HOME"] = str(server.home)
     return subprocess.Popen(
         server.command,
         cwd=server.cwd,

@@ -3,11 +3,11 @@
 from a2mcp.errors import A2mcpError
 
 
-class BadPlan(A2mcpError):  # noqa: N818 - the tree of errors names conditions
+class BadPlan(A2mcpError):
     """What was asked for cannot be measured: wrong usage, found before the first byte is sent."""
 
     exit_code = 2
 
 
-class HandshakeFailed(A2mcpError):  # noqa: N818 - as above
+class HandshakeFailed(A2mcpError):
     """The server could not be reached, or did not take the opening of a session."""

@@ -253,7 +253,7 @@ class Load:
     def _settle(self, now: float) -> None:
         """Close everything, and write down how long it took."""
         tally = self._tally
-        tally.unfinished = sum(c.template is not None and c.sent_at >= self._start for c in self._clients)
+        tally.unfinished = sum(client.template is not None for client in self._clients)
         ended = self._last_done if self._left == 0 else min(now, self._end)
         tally.seconds = max(0.0, ended - self._start)
         if self._cpu_start is not None and now > self._cpu_start[1]:

@@ -17,7 +17,7 @@ _MAX_CHUNK_LINE: Final = 4096
 _CACHED_HEADS: Final = 256
 
 
-class Malformed(ValueError):  # noqa: N818 - a condition, as in a2mcp/errors.py
+class Malformed(ValueError):
     """Bytes that are not an HTTP reply, or more of them than is read."""
 
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from a2mcp.errors import A2mcpError
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -83,13 +81,9 @@ def bench(**options: Any) -> None:
     Exit codes: 0 all calls succeeded, 1 some failed, 2 wrong usage.
     """
     asked = _Options(**options)
-    try:
-        result = _run(_plan(asked), show_progress=not asked.as_json)
-    except A2mcpError as error:
-        click.echo(f"a2mcp bench: {error}", err=True)
-        sys.exit(error.exit_code)
+    result = _run(_plan(asked), show_progress=not asked.as_json)
     _report(result, asked)
-    sys.exit(1 if result.failed or result.gave_up else 0)
+    click.get_current_context().exit(1 if result.failed or result.gave_up else 0)
 
 
 def _plan(asked: _Options) -> Plan:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from a2mcp.bench.errors import BadPlan, HandshakeFailed
 from a2mcp.bench.plan import Era, Plan, Step, resolve
 from a2mcp.bench.run import run
-from a2mcp.cli.bench import bench
+from a2mcp.cli.main import cli
 
 
 def plan_for(url, **changes):
@@ -195,7 +195,7 @@ def test_the_command_prints_json_and_draws_a_well_formed_picture(serve, tmp_path
         "--svg",
         str(picture),
     ]
-    done = CliRunner().invoke(bench, arguments)
+    done = CliRunner().invoke(cli, ["bench", *arguments])
     assert done.exit_code == 0, done.output
     facts = json.loads(done.stdout)
     assert set(facts) == {
@@ -211,7 +211,7 @@ def test_the_command_prints_figures_errors_and_bars(serve):
     """Issue: req/s, percentiles, errors by kind, a histogram in the terminal; exit code 1 when calls failed."""
     answers = iter(range(100))
     server = serve(after_the_handshake(lambda r: result(r, isError=next(answers) % 2 == 0)))
-    done = CliRunner().invoke(bench, [server.url, "-c", "1", "--calls", "10", "--warmup", "0"])
+    done = CliRunner().invoke(cli, ["bench", server.url, "-c", "1", "--calls", "10", "--warmup", "0"])
     assert done.exit_code == 1
     for text in ("calls/s", "p50", "p99", "error: isError  5", "█"):
         assert text in done.stdout
@@ -226,7 +226,9 @@ def test_the_token_comes_from_a_file_or_the_environment(serve, tmp_path):
         ([], {"A2MCP_BENCH_TOKEN": "from-env"}, "Bearer from-env"),
     ):
         server = serve()
-        done = CliRunner().invoke(bench, [server.url, "--calls", "3", "--warmup", "0", *arguments], env=environment)
+        done = CliRunner().invoke(
+            cli, ["bench", server.url, "--calls", "3", "--warmup", "0", *arguments], env=environment
+        )
         assert done.exit_code == 0, done.output
         assert {request.headers["authorization"] for request in server.requests} == {expected}
 
@@ -245,6 +247,6 @@ def test_the_token_comes_from_a_file_or_the_environment(serve, tmp_path):
 )
 def test_wrong_usage_exits_with_2(arguments):
     """Issue: exit code 2 for wrong usage."""
-    done = CliRunner().invoke(bench, arguments)
+    done = CliRunner().invoke(cli, ["bench", *arguments])
     assert done.exit_code == 2
     assert done.stderr
