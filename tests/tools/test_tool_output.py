@@ -1,0 +1,59 @@
+"""Text within its cap: both ends stay, the gap says what is missing."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from a2mcp.tools.lines import number
+from a2mcp.tools.output import clip_middle, human_size
+
+
+@given(st.text(max_size=300), st.integers(1, 400))
+def test_a_clipped_text_keeps_both_ends_and_splits_no_character(text, limit):
+    """Issue 2, section 5: cut in the middle, characters never split."""
+    clipped = clip_middle(text, limit)
+    size = len(text.encode("utf-8", "replace"))
+    if size <= limit:
+        assert clipped == text
+        return
+    head, _, tail = clipped.partition("[… ")
+    tail = tail.partition(" …]\n")[2]
+    assert text.startswith((head.rstrip("\n"), head))
+    assert text.endswith(tail)
+    assert len(tail.encode()) <= limit
+
+
+def test_the_gap_counts_what_is_missing_and_names_the_call():
+    """Issue 2, section 5: what is missing and the call that reads it."""
+    text = "".join(f"{n}\n" for n in range(1000))
+    gaps = []
+    clipped = clip_middle(text, 400, read_with=lambda gap: gaps.append(gap) or f"read from byte {gap.first_byte}")
+    (gap,) = gaps
+    head, tail = clipped.split("[…")[0], clipped.split("…]\n")[1]
+    assert head + text[gap.first_byte : gap.first_byte + gap.size] + tail == text
+    assert (gap.first_line, gap.lines) == (head.count("\n") + 1, 1000 - head.count("\n") - tail.count("\n"))
+    assert f"read it with read from byte {gap.first_byte}" in clipped
+
+
+def test_sizes_are_written_for_people():
+    """Ours."""
+    sizes = [human_size(size) for size in (0, 1023, 1536, 2 << 30, 1 << 63)]
+    assert sizes == ["0 bytes", "1023 bytes", "1.5 KiB", "2.0 GiB", "8.0 EiB"]
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=30), max_size=80))
+def test_numbered_lines_are_all_there_or_named_as_missing(lines):
+    """Issue 2, section 5: lines shown of total, and the call for the rest."""
+    numbered = number(lines, 5, 300, "/f")
+    rows = {}
+    missing = range(0)
+    for row in numbered.body.split("\n") if lines else ():
+        if row.startswith("[… "):
+            start, count = int(row.split('"offset": ')[1].split(",")[0]), int(row.split('"limit": ')[1].split("}")[0])
+            missing = range(start, start + count)
+        else:
+            at, _, line = row.partition("\t")
+            rows[int(at)] = line
+    assert sorted([*rows, *missing]) == list(range(5, 5 + len(lines)))
+    assert all(lines[at - 5] == line for at, line in rows.items())
