@@ -6,7 +6,6 @@ import http.client
 import os
 import socket
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
 
 import msgspec
 
@@ -66,8 +65,8 @@ class OperatorClient:
 
     def answer(self, approval_id: str, *, approve: bool, reason: str = "") -> None:
         """Decide about a waiting call."""
-        body = {"approve": approve, "reason": reason}
-        self._ask("POST", f"/approvals/{quote(approval_id, safe='')}", dict[str, Any], body)
+        body = {"id": approval_id, "approve": approve, "reason": reason}
+        self._ask("POST", "/approvals", dict[str, Any], body)
 
     def jobs(self) -> tuple[JobFacts, ...]:
         """List the commands that outlived their calls."""

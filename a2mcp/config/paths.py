@@ -121,6 +121,7 @@ def trusted_parent(folder: Path) -> list[str]:
     try:
         _make_folders(folder)
         found = folder.stat()
+        _require_folder(folder, found)
         if found.st_uid not in {0, os.geteuid()}:
             raise UnusableFile(f"The folder {folder} belongs to another user, who could exchange the settings in it.")
         if found.st_mode & stat.S_ISVTX or not found.st_mode & 0o022:
@@ -185,7 +186,7 @@ def _variable(environ: Mapping[str, str], name: str) -> Path | None:
             f"must be an absolute path, not '{value}'",
             hint="A relative one would mean another place for every folder a command is started in.",
         )
-    return Path(os.path.normpath(path))
+    return path
 
 
 def _socket_path(root: Path) -> Path:
@@ -212,7 +213,13 @@ def _make_folders(folder: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
 
 
+def _require_folder(folder: Path, found: os.stat_result) -> None:
+    if not stat.S_ISDIR(found.st_mode):
+        raise UnusableFile(f"{folder} is not a folder.")
+
+
 def _refuse_foreign_folder(folder: Path, found: os.stat_result) -> None:
+    _require_folder(folder, found)
     if found.st_uid != os.geteuid():
         raise UnusableFile(
             f"The folder {folder} belongs to another user.", hint="Set A2MCP_HOME to a folder of your own."
@@ -226,7 +233,7 @@ def _refuse_foreign_folder(folder: Path, found: os.stat_result) -> None:
 def _tighten_folder(folder: Path, mode: int) -> list[str]:
     if not mode & 0o077:
         return []
-    if _OURS.issuperset(os.listdir(folder)):
+    if {entry.name for entry in folder.iterdir()} <= _OURS:
         folder.chmod(0o700)
         return [f"The folder {folder} was open to other users (mode {mode:04o}); it is 0700 now."]
     if mode & 0o022:

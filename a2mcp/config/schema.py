@@ -119,6 +119,13 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def field_names() -> tuple[str, ...]:
+    """Name every field that a file may have, dotted, in the order of their checks: what a reference must list."""
+    plain = [name for name in _TOP if name not in _SECTIONS]
+    inner = [f"{section}.{name}" for section, (checks, _) in _SECTIONS.items() for name in checks]
+    return (*plain, *inner)
+
+
 def _section(prefix: str, given: JsonObject, checks: dict[str, Check], warnings: list[str]) -> dict[str, Any]:
     """Check one object's fields. An absent field is left to its default; an unknown one is reported."""
     warnings.extend(_unknown(prefix + name, name, checks) for name in given if name not in checks)

@@ -227,7 +227,7 @@ def test_a_folder_a_fifo_and_a_device_are_refused_at_once(path):
     os.mkfifo(path)
     with pytest.raises(UnusableFile, match="is not a regular file"):
         load.load(path)
-    with pytest.raises(UnusableFile, match="is not a regular file|belongs"):
+    with pytest.raises(UnusableFile, match=r"is not a regular file|belongs"):
         load.inspect(Path("/dev/null"))
 
 

@@ -153,6 +153,15 @@ def test_a_tilde_in_cwd_is_the_home_of_the_user(tmp_path, monkeypatch):
     assert settings(cwd="~/work").cwd == Path(tmp_path / "work")
 
 
+def test_every_field_has_a_dotted_name():
+    """Issue §8: the whole list of fields."""
+    assert schema.field_names() == (
+        "port", "host", "token", "host_llm", "allowed_hosts", "cwd", "drain_s", "approval.mode", "approval.tools",
+        "audit.sync", "limits.in_flight", "limits.connections", "limits.sessions", "limits.body_bytes",
+        "limits.output_bytes", "limits.job_bytes", "xfer.dufs", "xfer.cloudflared",
+    )  # fmt: skip
+
+
 def test_settings_never_print_their_token():
     """Ours: a traceback or a log line may hold any value's repr."""
     assert TOKEN not in repr(settings())

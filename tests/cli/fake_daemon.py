@@ -1,0 +1,125 @@
+"""A daemon without tools: the real lock, socket and operator app before a port that only remembers.
+
+Run as a program it serves the home of its environment until it is asked to stop; ``Fake`` is also used in threads.
+"""
+
+import os
+import sys
+import threading
+
+from a2mcp.errors import UnusableFile
+from a2mcp.http.ports import AuditFacts, JobFacts, Status, WaitingApproval
+
+STATUS = Status(
+    url="http://127.0.0.1:8123/mcp", bridge_url="http://127.0.0.1:8123/", pid=os.getpid(), version="0.1.0",
+    started_at="2026-10-16T04:35:23.000Z", uptime_s=3723.5, token_prefix="tttttt…", sessions=3, calls_in_flight=2,
+    approvals_waiting=1, jobs_running=4, audit=AuditFacts(written=10, failures=0),
+)  # fmt: skip
+WAITING = WaitingApproval(
+    id="k7f3a", call_id="c-1", tool="bash", args='{"command":"rm -rf \u202ex\x1b[2K [red]"}', session_id=None, waiting_s=65.0
+)  # fmt: skip
+JOB = JobFacts(
+    id="j1", command="make all\nnow", state="running", pid=77, started_at="2026-10-16T04:35:23.000Z", exit_code=None,
+    output_bytes=12,
+)  # fmt: skip
+
+
+class Fake:
+    """An ``OperatorPort`` that remembers what it was asked."""
+
+    def __init__(self):
+        self.current = "t" * 43
+        self.answers = []
+        self.waiting = (WAITING,)
+        self.running = (JOB,)
+        self.stopped = threading.Event()
+        self.fault = None
+
+    def status(self):
+        if self.fault:
+            raise self.fault
+        return STATUS
+
+    def token(self):
+        return self.current
+
+    def rotate(self):
+        self.current = "n" * 43
+        return self.current
+
+    def approvals(self):
+        return self.waiting
+
+    def answer(self, approval_id, *, approve, reason):
+        self.answers.append((approval_id, approve, reason))
+        return any(one.id == approval_id for one in self.waiting)
+
+    def jobs(self):
+        return self.running
+
+    def stop(self):
+        self.stopped.set()
+
+
+class Channel:
+    """The operator's app on its socket, in a thread."""
+
+    def __init__(self, home, port):
+        from waitress.server import create_server
+
+        from a2mcp.http.operator import bind_operator_socket, make_operator_app
+
+        self.map = {}
+        self.socket = bind_operator_socket(home)
+        self.server = create_server(
+            make_operator_app(port), map=self.map, sockets=[self.socket], threads=2, clear_untrusted_proxy_headers=True
+        )
+        self.thread = threading.Thread(target=self._run)
+        self.ending = threading.Event()
+        self.thread.start()
+
+    def _run(self):
+        from waitress import wasyncore
+
+        while not self.ending.is_set():
+            wasyncore.loop(timeout=0.05, map=self.map, count=1)
+
+    def close(self):
+        self.ending.set()
+        self.thread.join()
+        self.server.task_dispatcher.shutdown()
+        self.server.close()
+        wasyncore_close(self.map)
+
+
+def wasyncore_close(sockets):
+    """Close what is left open."""
+    for one in list(sockets.values()):
+        one.close()
+
+
+def main():
+    """Serve until asked to stop; with ``A2MCP_FAKE=die`` end at once, as a daemon with wrong settings does."""
+    from a2mcp.config.instance import claim
+    from a2mcp.config.paths import home_from_environment
+
+    home = home_from_environment(os.environ)
+    if os.environ.get("A2MCP_FAKE") == "die":
+        sys.stderr.write("a2mcp: There is no such luck.\n")
+        return UnusableFile.exit_code
+    held = claim(home)
+    port = Fake()
+    channel = Channel(home, port)
+    sys.stdout.write("serving\n")
+    sys.stdout.flush()
+    port.stopped.wait()
+    if os.environ.get("A2MCP_FAKE") == "linger":
+        threading.Event().wait(float(os.environ["A2MCP_FAKE_S"]))
+    channel.close()
+    home.socket.unlink()
+    held.release()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
