@@ -52,7 +52,7 @@ class Globs:
     def matches(self, path: str) -> bool:
         """Say whether a relative path, parts joined by ``/``, is meant."""
         parts = path.split("/")
-        return any(_walk(segments, parts) for segments in self._compiled) is not self._negative
+        return any(_meant(segments, parts) for segments in self._compiled) is not self._negative
 
     def names(self) -> list[str]:
         """Give globs over file names alone that every match fulfils, for a coarse sieve; empty if there are none."""
@@ -121,6 +121,12 @@ def _part(segment: str) -> Callable[[str], object] | str:
         return _DEEP
     quoted = _ESCAPE_OR_SPECIAL.sub(lambda hit: f"[{hit[1]}]" if hit[1] in "*?[" else hit[1], segment)
     return re.compile(fnmatch.translate(quoted.replace("[^", "[!"))).match
+
+
+def _meant(segments: Sequence[Callable[[str], object] | str], parts: Sequence[str]) -> bool:
+    if len(segments) == 2 and segments[0] == _DEEP and callable(segments[1]):
+        return segments[1](parts[-1]) is not None  # PERF: a name at any depth, which most patterns are
+    return _walk(segments, parts)
 
 
 def _walk(segments: Sequence[Callable[[str], object] | str], parts: Sequence[str]) -> bool:

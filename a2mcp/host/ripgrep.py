@@ -41,6 +41,8 @@ def lines_argv(rg: str, query: Lines, *, names: list[str], lookaround: bool) -> 
         f"--context={query.context}": query.context > 0,
         # A mapped file would count against the child's memory limit.
         "--no-mmap": True,
+        # "$" also stands before the carriage return of a Windows line.
+        "--crlf": True,
         f"--regexp={query.pattern}": True,
     }
     return [rg, "--json", *_walk_flags(query.tree, names), *_on(switches), "--", f"./{query.tree.name}"]

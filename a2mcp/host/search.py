@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import os
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from a2mcp.errors import BadArgument, ToolError
 from a2mcp.host import ripgrep, search_fallback
@@ -28,6 +28,7 @@ SECONDS: Final = 20.0
 _WRONG_PATTERN: Final = ("regex parse error", "compiled regex", "error compiling", "is not allowed in a regex")
 _NEEDS_PCRE2: Final = ("look-around", "backreferences are")
 _SHOWN: Final = 200
+_Engine = Literal["default", "pcre2", "built-in"]
 
 
 def find_lines(query: Lines, *, cancelled: Callable[[], bool], seconds: float = SECONDS) -> FoundLines:
@@ -40,13 +41,19 @@ def find_lines(query: Lines, *, cancelled: Callable[[], bool], seconds: float = 
     globs = _globs("glob", query.glob) if query.glob else None
     rg = ripgrep.find()
     if rg is None:
-        return _lines(search_fallback.argv(query), query, globs, _Run(seconds, cancelled, builtin=True))
-    run = _Run(seconds, cancelled)
+        return _lines(search_fallback.argv(query), query, globs, _Run("built-in", seconds, cancelled))
     names = globs.names() if globs else []
     try:
-        return _lines(ripgrep.lines_argv(rg, query, names=names, lookaround=False), query, globs, run)
+        return _lines(
+            ripgrep.lines_argv(rg, query, names=names, lookaround=False),
+            query,
+            globs,
+            _Run("default", seconds, cancelled),
+        )
     except _NeedsPcre2:
-        return _lines(ripgrep.lines_argv(rg, query, names=names, lookaround=True), query, globs, run)
+        return _lines(
+            ripgrep.lines_argv(rg, query, names=names, lookaround=True), query, globs, _Run("pcre2", seconds, cancelled)
+        )
 
 
 def find_files(query: Files, *, cancelled: Callable[[], bool], seconds: float = SECONDS) -> FoundFiles:
@@ -58,25 +65,25 @@ def find_files(query: Files, *, cancelled: Callable[[], bool], seconds: float = 
     """
     globs = _globs("pattern", query.pattern, anchored=query.anchored)
     rg = ripgrep.find()
-    run = _Run(seconds, cancelled, builtin=rg is None)
+    run = _Run("default" if rg else "built-in", seconds, cancelled)
     argv = ripgrep.files_argv(rg, query, names=globs.names()) if rg else search_fallback.argv(query)
     with run.start(argv, query.tree.folder) as child:
         wanted = _Sieve(globs, hidden=query.tree.hidden)
-        newest = heapq.nlargest(query.limit, _dated(query.tree.folder, wanted.of(_names(child.chunks()))))
+        newest = heapq.nsmallest(query.limit, _dated(query.tree.folder, wanted.of(_names(child.chunks()))))
     return FoundFiles(paths=tuple(path for _, path in newest), total=wanted.count, notes=run.notes(child, "files"))
 
 
-class _NeedsPcre2(Exception):  # noqa: N818 - a signal between two functions here, not an error
+class _NeedsPcre2(Exception):
     """The pattern has look-around or back-references, which the default engine lacks."""
 
 
 class _Run:
     """How a child is run, and what is to be said about how it went."""
 
-    def __init__(self, seconds: float, cancelled: Callable[[], bool], *, builtin: bool = False) -> None:
+    def __init__(self, engine: _Engine, seconds: float, cancelled: Callable[[], bool]) -> None:
+        self.engine = engine
         self._seconds = seconds
         self._cancelled = cancelled
-        self._builtin = builtin
 
     def start(self, argv: list[str], folder: Path) -> SearchChild:
         try:
@@ -93,7 +100,7 @@ class _Run:
         if child.complaints:
             count, first = len(child.complaints), show(child.complaints[0].removeprefix("rg: "))
             said.append(f"{count} {'path' if count == 1 else 'paths'} could not be searched, first {first}")
-        if self._builtin:
+        if self.engine == "built-in":
             said.append("ripgrep is not installed here: the slower built-in search with Python's patterns was used.")
         return tuple(said)
 
@@ -105,7 +112,7 @@ def _lines(argv: list[str], query: Lines, globs: Globs | None, run: _Run) -> Fou
             if not taken.take(event):
                 break
     if child.complete and taken.searched is None and not taken.lines:
-        _refuse(query.pattern, "\n".join(child.complaints))
+        _refuse(query.pattern, "\n".join(child.complaints), run.engine)
     return FoundLines(
         lines=tuple(sorted(taken.lines, key=lambda line: line.path)),
         truncated=taken.full,
@@ -199,22 +206,22 @@ def _names(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def _dated(folder: Path, paths: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Pair each path with its time of change; one that is gone by now counts as oldest."""
+    """Pair each path with its negative time of change; one that is gone by now counts as oldest."""
     for path in paths:
         try:
-            yield os.stat(f"{folder}/{path}", follow_symlinks=False).st_mtime_ns, path  # noqa: PTH116 - PERF: text
+            yield -os.stat(f"{folder}/{path}", follow_symlinks=False).st_mtime_ns, path  # noqa: PTH116 - PERF: text
         except OSError:
             yield 0, path
 
 
-def _refuse(pattern: str, said: str) -> NoReturn:
+def _refuse(pattern: str, said: str, engine: _Engine) -> NoReturn:
     """Turn the words of a searcher that did not search into an error."""
-    if "PCRE2 is not available" in said:
+    if engine == "pcre2" and "PCRE2 is not available" in said:
         what = "a pattern without look-around and back-references"
         raise BadArgument(
             "pattern", what, repr(pattern[:_SHOWN]), hint="This machine's ripgrep is built without PCRE2."
         )
-    if any(mark in said for mark in _NEEDS_PCRE2) and "PCRE2:" not in said:
+    if engine == "default" and any(mark in said for mark in _NEEDS_PCRE2):
         raise _NeedsPcre2
     if any(mark in said for mark in _WRONG_PATTERN):
         hint = "Set literal to true to search for the text as it stands. A pattern is matched line by line."

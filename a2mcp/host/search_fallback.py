@@ -8,14 +8,14 @@ A caller's pattern is compiled here and nowhere else.
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import re
 import signal
-import stat
 import sys
 from collections import deque
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn
 
 import msgspec
 
@@ -82,11 +82,13 @@ def _search(path: str, wanted: re.Pattern[str], query: Lines) -> bool:
     """Print the hits of one file; say on stderr why there are none, if they could not be looked for."""
     signal.setitimer(signal.ITIMER_REAL, FILE_SECONDS)
     try:
-        charset = _charset(path)
-        if charset is not None:
-            _File(path, charset, query).search(wanted)
-    except (OSError, RecursionError) as error:
-        complain(path, str(error) if not isinstance(error, OSError) else error)
+        with Path(path).open("rb") as file:
+            charset = _charset(file.read(_SNIFFED))
+            file.seek(0)
+            if charset is not None:
+                _File(path, query).search(wanted, file, charset)
+    except (OSError, RecursionError, MemoryError) as error:
+        complain(path, error if isinstance(error, OSError) else type(error).__name__)
         return False
     else:
         return charset is not None
@@ -94,12 +96,8 @@ def _search(path: str, wanted: re.Pattern[str], query: Lines) -> bool:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _charset(path: str) -> str | None:
-    """Say how to decode a file, or ``None`` for what is no text."""
-    if not stat.S_ISREG(Path(path).stat().st_mode):
-        return None
-    with Path(path).open("rb") as file:
-        head = file.read(_SNIFFED)
+def _charset(head: bytes) -> str | None:
+    """Say how to decode a file that begins like this, or ``None`` for what is no text."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     return None if b"\0" in head else "utf-8-sig"
@@ -108,19 +106,18 @@ def _charset(path: str) -> str | None:
 class _File:
     """One file being searched: prints hits with the lines around them."""
 
-    def __init__(self, path: str, charset: str, query: Lines) -> None:
+    def __init__(self, path: str, query: Lines) -> None:
         self._path = path
-        self._charset = charset
         self._query = query
         self._before: deque[dict[str, Any]] = deque(maxlen=query.context)
+        self._begun = False
         self._owed = 0
         """Lines of context that are still to follow the last hit."""
 
-    def search(self, wanted: re.Pattern[str]) -> None:
+    def search(self, wanted: re.Pattern[str], file: IO[bytes], charset: str) -> None:
         hits = offset = 0
-        self._tell("begin", {})
-        with Path(self._path).open(encoding=self._charset, errors="surrogateescape", newline="\n") as file:
-            for number, line in enumerate(file, 1):
+        with io.TextIOWrapper(file, encoding=charset, errors="surrogateescape", newline="\n") as text:
+            for number, line in enumerate(text, 1):
                 raw = line.encode(errors="surrogateescape")
                 found = wanted.search(line.rstrip("\r\n"))
                 self._line(_message(raw, number, offset, _byte(line, found)), hit=found is not None)
@@ -131,6 +128,7 @@ class _File:
 
     def _line(self, message: dict[str, Any], *, hit: bool) -> None:
         if hit:
+            self._begin()
             while self._before:
                 self._tell("context", self._before.popleft())
             self._tell("match", message)
@@ -140,6 +138,12 @@ class _File:
             self._tell("context", message)
         else:
             self._before.append(message)
+
+    def _begin(self) -> None:
+        """Name the file before its first hit; a file without hits is not named at all."""
+        if not self._begun:
+            self._tell("begin", {})
+            self._begun = True
 
     def _tell(self, kind: str, message: dict[str, Any]) -> None:
         _emit(kind, path={"bytes": os.fsencode(self._path)}, **message)

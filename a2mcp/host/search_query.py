@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - the child decodes the structs, which resolves their types
+from pathlib import Path
 
 import msgspec
 

@@ -5,6 +5,7 @@ Owns clipping, escapes and columns. Knows no search program.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ def clip_in_file(path: Path, offset: int, start: int) -> tuple[int, str]:
         OSError: the file cannot be read any more.
     """
     with path.open("rb") as file:
+        if file.read(2) in {BOM_UTF16_LE, BOM_UTF16_BE}:
+            return start + 1, "(a very long line of UTF-16, which is not shown)"  # offsets are those of its UTF-8
         file.seek(offset)
         column = 1
         left = start

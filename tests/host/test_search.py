@@ -5,12 +5,13 @@ import socket
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import psutil
 import pytest
 
 from a2mcp.errors import BadArgument, ToolError
-from a2mcp.host import ripgrep, search_fallback
+from a2mcp.host import ripgrep
 from a2mcp.host.search import find_files, find_lines
 from a2mcp.host.search_child import End, SearchChild
 from a2mcp.host.search_query import Files, Lines, Tree
@@ -166,6 +167,30 @@ def test_utf16_is_text(searcher, tmp_path):
     assert where(lines(tmp_path, "needle")) == {("f", 2, 5)}
 
 
+def test_a_pattern_may_end_at_the_end_of_a_windows_line(searcher, tmp_path):
+    """Ours."""
+    (tmp_path / "f").write_bytes(b"one\r\ntwo\r\n")
+    (found,) = lines(tmp_path, "^two$").lines
+    assert (found.number, found.text) == (2, "two")
+    assert where(lines(tmp_path, "(?=t)two$")) == {("f", 2, 1)}
+
+
+def test_files_of_one_age_come_in_order_of_their_names(searcher, tmp_path):
+    """Ours: the same question has the same answer."""
+    for name in ("b", "a", "c"):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1, 1))
+    assert files(tmp_path, "*", limit=2).paths == ("a", "b")
+
+
+def test_a_very_long_line_of_utf16_keeps_its_place(searcher, tmp_path):
+    """Ours: where a line cannot be shown, that is said instead of showing something else."""
+    (tmp_path / "f").write_text("one\n" + "x" * 2_000_000 + "needle\n", encoding="utf-16")
+    (found,) = lines(tmp_path, "needle").lines
+    assert (found.number, found.column) == (2, 2_000_001)
+    assert found.text == "(a very long line of UTF-16, which is not shown)"
+
+
 def test_context_is_shown_around_hits(searcher, tmp_path):
     """Issue §5: grep's context."""
     (tmp_path / "f").write_text("".join(f"{n}\n" for n in range(1, 30)))
@@ -185,7 +210,9 @@ def test_no_more_hits_than_asked_for(searcher, tmp_path):
     assert not children()
 
 
-@pytest.mark.parametrize("pattern", ["(", "a[", "x{2,1}", r"\p{nonsense}", "(?<=x+)x"])
+@pytest.mark.parametrize(
+    "pattern", ["(", "a[", "x{2,1}", r"\p{nonsense}", "(?<=x+)x", "(?P<look-around>", "look-around("]
+)
 def test_a_bad_pattern_is_a_clear_error(searcher, tree, pattern):
     """Try-out 20 and issue §5: it names the argument and says what is wrong."""
     with pytest.raises(BadArgument, match=r"'pattern': expected a regular expression, received .*: .+ .+") as caught:
@@ -296,11 +323,12 @@ def test_what_may_not_be_read_is_counted_not_fatal(searcher, tree):
     assert any("could not be searched" in note for note in found.notes)
 
 
-def test_pipes_sockets_and_devices_are_passed_by(searcher, tmp_path):
+def test_pipes_sockets_and_devices_are_passed_by(searcher, tmp_path, monkeypatch):
     """Ours: a pipe without a writer holds nobody."""
+    monkeypatch.chdir(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(os.path.relpath(tmp_path / "socket"))
+        listener.bind("socket")
         (tmp_path / "f").write_text("needle\n")
         assert where(lines(tmp_path, "needle")) == {("f", 1, 1)}
 
@@ -308,9 +336,7 @@ def test_pipes_sockets_and_devices_are_passed_by(searcher, tmp_path):
 def test_a_folder_without_end_is_bounded(searcher):
     """Row F12: /proc."""
     begun = time.monotonic()
-    found = find_files(
-        Files(tree=Tree(folder=search_fallback.Path("/proc/self")), pattern="status"), cancelled=never, seconds=10
-    )
+    found = find_files(Files(tree=Tree(folder=Path("/proc/self")), pattern="status"), cancelled=never, seconds=10)
     assert time.monotonic() - begun < 15
     assert "status" in found.paths
 
