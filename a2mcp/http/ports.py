@@ -101,7 +101,8 @@ class OperatorPort(Protocol):
 class FrontPort(Protocol):
     """The way from the edge to the actors.
 
-    Each method hands the exchange over and returns at once; whoever gets it last completes it. Each raises ``Busy`` when too much waits already, and ``Stopping`` while the daemon goes down.
+    Each method hands the exchange over and returns at once; whoever gets it last completes it. Each raises ``Busy``
+    when too much waits already, and ``Stopping`` while the daemon goes down.
     """
 
     def open_session(self, exchange: Exchange, encoded: bytes) -> None:
