@@ -62,6 +62,11 @@ def members(group: int) -> list[int]:
     return [pid for pid, seen in looks if seen is not None and seen.group == group and seen.state not in _GONE]
 
 
+def inhabited(group: int) -> bool:
+    """Whether a process of the group still runs; the dead who wait to be reaped do not count."""
+    return bool(members(group))
+
+
 @functools.cache
 def boot_id() -> str:
     """Name the time since the machine was started; empty where the system gives it no name."""

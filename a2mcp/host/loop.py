@@ -5,7 +5,6 @@ Knows nothing of commands. A step that fails is reported and costs only what it 
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import selectors
 from typing import TYPE_CHECKING
@@ -36,20 +35,24 @@ class Loop:
     def __init__(self, clock: Clock) -> None:
         self.timers = Timers(clock)
         self._selector = selectors.DefaultSelector()
+        self._watched: set[FileDescriptorLike] = set()
 
     def on_readable(
         self, source: FileDescriptorLike, step: Callable[[], None] = _nothing, fault: Callable[[], None] = _nothing
     ) -> None:
         """Do ``step`` whenever ``source`` is readable; ``fault`` once should the step fail."""
+        self._watched.add(source)
         self._selector.register(source, selectors.EVENT_READ, (step, fault))
 
     def on_writable(self, source: FileDescriptorLike, step: Callable[[], None], fault: Callable[[], None]) -> None:
         """Do ``step`` whenever ``source`` is writable; ``fault`` once should the step fail."""
+        self._watched.add(source)
         self._selector.register(source, selectors.EVENT_WRITE, (step, fault))
 
     def forget(self, source: FileDescriptorLike) -> None:
         """Stop looking at ``source``. To be called before it is closed; twice is harmless until then."""
-        with contextlib.suppress(KeyError, ValueError):
+        if source in self._watched:
+            self._watched.discard(source)
             self._selector.unregister(source)
 
     def turn(self, limit_s: float | None = None) -> None:

@@ -86,6 +86,8 @@ class Run:
         self.exited: float | None = None
         self.ending: Ending | None = None
         self.killed = False
+        self.over = False
+        """Whether nothing more is awaited of it."""
         self.group_remains = False
         self.timeout: Timer | None = None
         self.kill: Timer | None = None

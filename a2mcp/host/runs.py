@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.errors import ToolError
-from a2mcp.host.groups import Identity, members
+from a2mcp.host.groups import Identity, inhabited
 from a2mcp.host.joblog import Ending, State
 from a2mcp.host.loop import Loop
 from a2mcp.host.run import Run, Watcher
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 GRACE_S: Final = 2.0
 """Between TERM and KILL."""
 
-_LAST_WORDS_S: Final = 0.05
+LAST_WORDS_S: Final = 0.1
 """What a process that outlives its shell by a moment, such as ``> >(tee log)``, gets to finish its output."""
 
 _RECHECK_S: Final = 0.05
@@ -84,8 +84,11 @@ class Runs:
             run.timeout = self.loop.timers.at(moment, partial(self._stop, run, Ending.TIMEOUT, GRACE_S))
         if run.feeder is not None and command.stdin:
             self.feed(run, command.stdin)
-        self._set_deadline(run, watcher, child.started + command.wait_s)
         self._catch_up(run, call_id)
+        if command.wait_s > 0 or run.ending:
+            self._set_deadline(run, watcher, child.started + command.wait_s)
+        else:
+            self._hand_back(run, watcher)
 
     def job(self, job: JobId) -> Run | None:
         """Find the run behind a job that is looked after."""
@@ -197,21 +200,21 @@ class Runs:
 
     def _settle(self, run: Run) -> None:
         """Find out how far the end of a command has come, after something about it has changed."""
-        if run.exited is None or run not in self._live:
+        if run.exited is None or run.over:
             return
         if run.ending is None:
             if run.silent:
                 self._end(run)
             elif run.state is State.RUNNING:
-                self.loop.timers.after(_LAST_WORDS_S, partial(self._leave_in_background, run))
-        elif run.silent and (run.killed or not members(run.child.pid)):
+                self.loop.timers.after(LAST_WORDS_S, partial(self._leave_in_background, run))
+        elif run.silent and (run.killed or not inhabited(run.child.pid)):
             self._end(run)
         else:
             self.loop.timers.after(_RECHECK_S, partial(self._end if run.killed else self._settle, run))
 
     def _leave_in_background(self, run: Run) -> None:
         """The command is over but something it started holds its output: the call ends, the output is still read."""
-        if run not in self._live or run.state is not State.RUNNING or run.ending is not None:
+        if run.over or run.ending is not None or run.state is not State.RUNNING:
             return
         run.state = State.BACKGROUND
         self._keep(run)
@@ -238,17 +241,24 @@ class Runs:
         self._settle(run)
 
     def _end(self, run: Run) -> None:
-        if run not in self._live:
+        if run.over:
             return
-        for capture in (run.out, run.err):
-            self._drain(run, capture)
+        run.over = True
+        self._drain(run, run.out)
+        self._drain(run, run.err)
         if not run.fits(self.output_bytes):
             self._keep(run)
         run.child.reap()
-        if run.ending is None:
-            run.group_remains = run.child.left_something_running()
+        if run.ending is None and run.child.left_something_running():
+            # It may be on its way out, having closed its output a moment ago, or dead and not yet buried.
+            self.loop.timers.after(LAST_WORDS_S, partial(self._conclude, run))
         else:
-            run.group_remains = not run.silent
+            self._conclude(run)
+
+    def _conclude(self, run: Run) -> None:
+        if run not in self._live:
+            return
+        run.group_remains = not run.silent if run.ending else inhabited(run.child.pid)
         run.state = State.ENDED
         self._save(run)
         self._tell_all(run)
@@ -258,6 +268,7 @@ class Runs:
             self.log.prune(self._jobs.keys())
 
     def _let_go(self, run: Run) -> None:
+        run.over = True
         self._live.discard(run)
         if run.job is not None:
             self._jobs.pop(run.job, None)

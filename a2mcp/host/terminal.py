@@ -10,17 +10,18 @@ import re
 from typing import Final
 
 _SEQUENCE: Final = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|\x1b[P\]X^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC, DCS, SOS, PM, APC: titles, links
     r"|\x1b[ -/]*[0-~]"  # everything shorter: charsets, save, reset
 )
 _ERASE: Final = re.compile(r"\x1b\[([0-2]?)K")
 _TO_END: Final = "\x01"
 _WHOLE: Final = "\x02"
-"""Stand-ins for "erase to the end of the line" and "erase the line"; such characters in the input are gone by then."""
+"""Stand-ins for "erase to the end of the line" and "erase the line"; such characters in the input are removed first."""
 
 _STRAY: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_STRAY_BUT_STEERING: Final = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
+_STRAY_BUT_STEERING: Final = re.compile(r"[\x00\x03-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_STAND_INS: Final = str.maketrans("", "", "\x01\x02")
 _OVERSTRUCK: Final = re.compile(r"[^\n\x08]\x08")
 _UNFINISHED: Final = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*|[P\]X^_][^\x07\x1b\n]{0,4096}\x1b?|[ -/]*)?\Z|\r\Z",
@@ -70,9 +71,10 @@ def clean(text: str) -> str:
     """Apply carriage returns, backspaces and line erasure as a terminal would; remove every other control sequence."""
     if "\x1b" not in text and not _STRAY.search(text):
         return text
-    text = _STRAY_BUT_STEERING.sub("", text.replace("\r\n", "\n"))
+    text = text.translate(_STAND_INS).replace("\r\n", "\n")
     text = _ERASE.sub(lambda match: _TO_END if match[1] in ("", "0") else _WHOLE, text)
-    text = _OVERSTRUCK.sub("", _SEQUENCE.sub("", text))
+    text = _STRAY_BUT_STEERING.sub("", _SEQUENCE.sub("", text))
+    text = _OVERSTRUCK.sub("", text)
     if "\r" in text or _TO_END in text or _WHOLE in text:
         text = "\n".join(map(_overwritten, text.split("\n")))
     return _STRAY.sub("", text)

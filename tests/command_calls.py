@@ -1,0 +1,108 @@
+"""Calls of ``bash`` and ``jobs`` without actors: the loop runs in the test's own thread."""
+
+import itertools
+import time
+from pathlib import Path
+
+import msgspec
+
+from a2mcp.clock import SystemClock
+from a2mcp.errors import ToolError
+from a2mcp.host.jobbook import JobBook
+from a2mcp.host.joblog import JobLog
+from a2mcp.host.runs import Runs
+from a2mcp.tools import arguments, bash, jobs
+from a2mcp.tools.commandtext import command_result
+from a2mcp.tools.context import Context, Limits
+from a2mcp.tools.result import PENDING, text
+from a2mcp.types import CallId
+
+DEADLINE_S = 30.0
+
+
+class Ticket:
+    """One call and, later, its result."""
+
+    session_id = None
+    _numbers = itertools.count()
+
+    def __init__(self):
+        self.call_id = CallId(f"call-{next(self._numbers)}")
+        self.result = None
+
+
+class Shell:
+    """A daemon's running commands, as far as tools see them. Is its own ``JobsPort``."""
+
+    def __init__(self, home: Path, *, limits: Limits | None = None, **log):
+        self.home = home
+        self.cwd = home.parent
+        self.limits = limits or Limits()
+        self.clock = SystemClock()
+        self.log = JobLog(home / "jobs", **log)
+        self.runs = Runs(
+            clock=self.clock, log=self.log, output_bytes=self.limits.output_bytes, job_bytes=self.limits.job_bytes
+        )
+        self.book = JobBook(self.runs)
+
+    # --- the port
+
+    def start(self, ticket, child):
+        def answer(report):
+            ticket.result = command_result(report, output_bytes=self.limits.output_bytes)
+
+        self.runs.start(child, ticket.call_id, answer)
+        return PENDING
+
+    def serve(self, ticket, params):
+        def finish(result):
+            ticket.result = result
+
+        jobs.answer(params, self.book, ticket.call_id, finish, output_bytes=self.limits.output_bytes)
+        return PENDING
+
+    # --- what tests call
+
+    def begin(self, tool, /, **args):
+        """Make a call and return its ticket at once."""
+        ticket = Ticket()
+        context = Context(ticket=ticket, cwd=self.cwd, home=self.home, limits=self.limits, jobs=self, clock=self.clock)
+        try:
+            outcome = tool.run(arguments.decode(tool.params, msgspec.json.encode(args)), context)
+        except ToolError as error:
+            outcome = text(str(error), is_error=True)
+        if outcome is not PENDING:
+            ticket.result = outcome
+        return ticket
+
+    def bash(self, command, **args):
+        """Run a command and wait for its result."""
+        return self.result_of(self.begin(bash.TOOL, command=command, **args))
+
+    def jobs(self, action, **args):
+        """Make a jobs call and wait for its result."""
+        return self.result_of(self.begin(jobs.TOOL, action=action, **args))
+
+    def result_of(self, ticket):
+        self.until(lambda: ticket.result is not None)
+        return ticket.result
+
+    def until(self, condition):
+        """Drive the loop until something is so."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not condition():
+            assert time.monotonic() < deadline, "it never became so"
+            self.runs.loop.turn(0.05)
+
+    def until_output(self, job, wanted):
+        """Drive the loop until a job has printed something."""
+        self.until(lambda: wanted in self.jobs("output", id=job).structured["text"])
+
+    def close(self):
+        self.runs.close()
+
+
+def text_of(result):
+    """Return the text of a result of one block."""
+    (block,) = result.content
+    return block.text
