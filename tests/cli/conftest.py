@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fake_daemon import Channel, Fake
 
-import a2mcp
 from a2mcp.cli.main import cli
 from a2mcp.config.paths import home_from_environment
 
-ROOT = Path(a2mcp.__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fake_daemon import ROOT, Channel, Fake
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def port():
 
 
 @pytest.fixture
-def daemon(home, port):
+def served(home, port):
     """Serve the operator's channel of the home."""
     channel = Channel(home, port)
     yield port

@@ -6,9 +6,14 @@ Run as a program it serves the home of its environment until it is asked to stop
 import os
 import sys
 import threading
+from pathlib import Path
 
+import a2mcp
 from a2mcp.errors import UnusableFile
 from a2mcp.http.ports import AuditFacts, JobFacts, Status, WaitingApproval
+
+ROOT = Path(a2mcp.__file__).parents[1]
+"""What must be on the path of a process that imports us."""
 
 STATUS = Status(
     url="http://127.0.0.1:8123/mcp", bridge_url="http://127.0.0.1:8123/", pid=os.getpid(), version="0.1.0",

@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-from conftest import ROOT
+from fake_daemon import ROOT
 
 from a2mcp.audit.record import done_line, start_line
 

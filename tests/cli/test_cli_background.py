@@ -8,7 +8,7 @@ from pathlib import Path
 
 import fake_daemon
 import pytest
-from conftest import ROOT
+from fake_daemon import ROOT
 
 from a2mcp.cli import background as module
 from a2mcp.config import instance
@@ -100,6 +100,29 @@ def test_a_log_that_is_a_link_is_not_written_through(background, home, tmp_path)
     done = background("start")
     assert done.exit_code == 2
     assert victim.read_text() == "precious"
+
+
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
+def test_the_daemon_itself_keeps_its_port_and_token_over_a_restart(home, monkeypatch, run):
+    """Issue §8: a client's configuration survives restarts; §9: start, status, rotate, stop."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    first = run("start")
+    assert first.exit_code == 0, first.output
+    token = run("token").output
+    assert run("stop").exit_code == 0
+    assert not home.endpoint.exists()
+    assert not home.socket.exists()
+
+    assert run("start").output == first.output
+    assert run("token").output == token
+    assert json.loads(run("status", "--json").output)["bridge_url"] in first.output
+    new = run("rotate").stdout
+    assert new != token
+    assert json.loads(home.config.read_text())["token"] == json.loads(home.endpoint.read_text())["token"] == new.strip()
+    assert run("stop").exit_code == 0
+    written = home.daemon_log.read_text()
+    assert token.strip() not in written
+    assert new.strip() not in written
 
 
 def test_the_token_is_in_no_command_line():

@@ -84,14 +84,14 @@ def test_an_audit_log_that_is_there_is_fine(run, home):
     assert findings(run, "audit")[0][0] == "ok"
 
 
-def test_a_running_daemon_is_found(run, home, daemon):
+def test_a_running_daemon_is_found(run, home, served):
     """Issue §9: daemon reachable."""
     held = instance.claim(home)
     ((verdict, fact, _),) = findings(run, "daemon")
     assert (verdict, fact) == ("ok", f"serves http://127.0.0.1:8123/ (pid {os.getpid()})")
     assert findings(run, "endpoint")[0][0] == "warn"
     held.release()
-    assert daemon.answers == []
+    assert served.answers == []
 
 
 def test_a_daemon_that_holds_the_lock_and_is_silent_fails(run, home):
@@ -104,7 +104,7 @@ def test_a_daemon_that_holds_the_lock_and_is_silent_fails(run, home):
     assert "daemon.log" in mend
 
 
-def test_failures_of_the_log_are_a_fault(run, home, daemon, monkeypatch):
+def test_failures_of_the_log_are_a_fault(run, home, served, monkeypatch):
     """Seed, "Troubleshooting": no audit records, and no call failed."""
     import fake_daemon
     import msgspec
@@ -117,7 +117,7 @@ def test_failures_of_the_log_are_a_fault(run, home, daemon, monkeypatch):
     held = instance.claim(home)
     assert ("FAIL", "7 records could not be written") in [found[:2] for found in findings(run, "audit")]
     held.release()
-    assert daemon.answers == []
+    assert served.answers == []
 
 
 def test_what_a_killed_daemon_left_is_said(run, home):

@@ -28,7 +28,7 @@ def ask(home, method, path, body=None):
         connection.close()
 
 
-def test_every_route_answers_json(home, daemon):
+def test_every_route_answers_json(home, served):
     """Issue §9."""
     code, status = ask(home, "GET", "/status")
     assert code == 200
@@ -53,8 +53,8 @@ def test_every_route_answers_json(home, daemon):
         {"id": "k7f3a", "approved": True},
     )
     assert ask(home, "POST", "/stop") == (202, {"stopping": True})
-    assert daemon.stopped.is_set()
-    assert daemon.answers == [("k7f3a", True, "")]
+    assert served.stopped.is_set()
+    assert served.answers == [("k7f3a", True, "")]
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,15 @@ def test_every_route_answers_json(home, daemon):
         b'{"id": "k7f3a", "approve": true, "reason": "\xff"}',
     ],
 )
-def test_an_answer_that_is_not_understood_decides_nothing(home, daemon, body):
+def test_an_answer_that_is_not_understood_decides_nothing(home, served, body):
     """Ours: a wrong word must not become a yes."""
     code, answer = ask(home, "POST", "/approvals", body)
     assert code == 400
     assert answer["error"]["text"].startswith("The answer is not valid")
-    assert daemon.answers == []
+    assert served.answers == []
 
 
-@pytest.mark.usefixtures("daemon")
+@pytest.mark.usefixtures("served")
 def test_wrong_requests_get_json_errors(home):
     """Issue §9: JSON errors."""
     assert ask(home, "GET", "/nothing")[0] == 404
@@ -89,15 +89,15 @@ def test_wrong_requests_get_json_errors(home):
     assert (code, answer["error"]["text"]) == (404, "No call waits for approval under 'zzzzz'.")
 
 
-def test_a_fault_of_ours_keeps_its_text_and_any_other_is_not_shown(home, daemon, capsys):
+def test_a_fault_of_ours_keeps_its_text_and_any_other_is_not_shown(home, served, capsys):
     """Style rule 7: one tree of errors; the cause of the rest goes to stderr."""
-    daemon.fault = Busy("The actor is busy.", hint="Try again.")
+    served.fault = Busy("The actor is busy.", hint="Try again.")
     assert ask(home, "GET", "/status") == (503, {"error": {"text": "The actor is busy.", "hint": "Try again."}})
-    daemon.fault = RuntimeError("a secret")
+    served.fault = RuntimeError("a secret")
     code, answer = ask(home, "GET", "/status")
     assert (code, answer["error"]["text"]) == (500, "internal error")
     assert "RuntimeError: a secret" in capsys.readouterr().err
-    daemon.fault = None
+    served.fault = None
     assert ask(home, "GET", "/status")[1]["sessions"] == STATUS.sessions
 
 

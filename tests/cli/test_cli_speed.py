@@ -1,11 +1,11 @@
 """The command line is quick to answer, because it imports what a verb needs and no more."""
 
+import os
 import subprocess
 import sys
-import time
 
 import pytest
-from conftest import ROOT
+from fake_daemon import ROOT
 
 HEAVY = ("falcon", "waitress", "pykka", "rich", "psutil", "PIL", "filelock", "platformdirs", "asyncio", "ssl", "actors")
 
@@ -34,15 +34,16 @@ def test_help_and_version_import_nothing_heavy(args):
 
 
 @pytest.mark.parametrize(("args", "bar"), [(["--help"], 0.3), (["version"], 0.2)])
-def test_help_and_version_are_quick(args, bar, record_property):
-    """Issue §9; the best of several, because the machine has other work."""
+def test_help_and_version_are_quick(args, bar):
+    """Issue §9; the best of several in processor time, because they wait for nothing and the machine has other work."""
     program = "from a2mcp.cli.main import cli; cli(obj={}, prog_name='a2mcp')"
     took = []
     for _ in range(5):
-        began = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-c", program, *args], env={"PYTHONPATH": str(ROOT)}, check=True, capture_output=True
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, *args], env={"PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL
         )
-        took.append(time.perf_counter() - began)
-    record_property("milliseconds", round(min(took) * 1000))
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        took.append(used.ru_utime + used.ru_stime)
     assert min(took) < bar

@@ -11,8 +11,7 @@ import threading
 
 import click
 import pytest
-from conftest import ROOT
-from fake_daemon import Fake
+from fake_daemon import ROOT, Fake
 
 from a2mcp.cli import show
 from a2mcp.cli.main import VERBS, cli
@@ -23,7 +22,7 @@ ASKING = [
 ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("daemon")
+@pytest.mark.usefixtures("served")
 def test_status_says_the_address_first(run):
     """Issue §9: address, sessions, calls in flight, approvals, audit failures, uptime."""
     done = run("status")
@@ -40,7 +39,7 @@ def test_status_says_the_address_first(run):
     ]
 
 
-@pytest.mark.usefixtures("daemon")
+@pytest.mark.usefixtures("served")
 def test_status_as_json_has_the_documented_members(run):
     """Issue §9: `status --json` has at least these."""
     facts = json.loads(run("status", "--json").output)
@@ -55,14 +54,14 @@ def test_status_as_json_has_the_documented_members(run):
     assert facts["pid"] == os.getpid()
 
 
-@pytest.mark.usefixtures("daemon")
+@pytest.mark.usefixtures("served")
 def test_token_prints_the_token_and_nothing_else(run):
     """Seed, "Commands": print the full token."""
     assert run("token").output == "t" * 43 + "\n"
     assert json.loads(run("token", "--json").output) == {"token": "t" * 43}
 
 
-@pytest.mark.usefixtures("daemon")
+@pytest.mark.usefixtures("served")
 def test_rotate_prints_the_new_token_on_stdout_alone(run):
     """Seed, "Commands": rotate; so that a script can keep it."""
     done = run("rotate")
@@ -71,37 +70,37 @@ def test_rotate_prints_the_new_token_on_stdout_alone(run):
     assert json.loads(run("rotate", "--json").output) == {"token": "n" * 43}
 
 
-def test_approvals_are_listed_and_answered_by_id(run, daemon):
+def test_approvals_are_listed_and_answered_by_id(run, served):
     """Issue §6: approvals, approve, deny."""
     lines = run("approvals").output.splitlines()
     assert lines[0] == "ID\tTOOL\tWAITING\tSESSION\tARGUMENTS"
     assert lines[1].startswith("k7f3a\tbash\t1 min 5 s\t-\t")
     assert run("approve", "k7f3a").output == "approved k7f3a\n"
     assert run("deny", "k7f3a", "--reason", "not today").output == "denied k7f3a\n"
-    assert daemon.answers == [("k7f3a", True, ""), ("k7f3a", False, "not today")]
+    assert served.answers == [("k7f3a", True, ""), ("k7f3a", False, "not today")]
     assert json.loads(run("approvals", "--json").output)[0]["tool"] == "bash"
-    daemon.waiting = ()
+    served.waiting = ()
     assert run("approvals").output == "Nothing waits for approval.\n"
 
 
-def test_an_id_that_does_not_wait_is_a_failure_however_it_looks(run, daemon):
+def test_an_id_that_does_not_wait_is_a_failure_however_it_looks(run, served):
     """Ours: an id is what an operator typed."""
     for wrong in ("zzzzz", "../stop", "a/b", "%2e", "ö"):
         done = run("approve", wrong)
         assert done.exit_code == 1
         assert "No call waits for approval under" in done.stderr
-    assert not daemon.stopped.is_set()
+    assert not served.stopped.is_set()
     assert run("approve").exit_code == 2
 
 
-def test_a_call_cannot_dress_up_as_another_one(run, daemon):
+def test_a_call_cannot_dress_up_as_another_one(run, served):
     """Ours: terminal control and direction characters of a caller are shown, never obeyed."""
     output = run("approvals").output
     assert "\x1b" not in output
     assert "\u202e" not in output
     assert "rm -rf \\u202ex\\x1b[2K [red]" in output
     assert "make all\\nnow" in run("jobs").output
-    daemon.running = ()
+    served.running = ()
     assert run("jobs").output == "There are no jobs.\n"
     assert json.loads(run("jobs", "--json").output) == []
 
@@ -130,7 +129,7 @@ def on_terminal(home, *args, **environment):
     return seen.decode()
 
 
-@pytest.mark.usefixtures("daemon")
+@pytest.mark.usefixtures("served")
 def test_a_terminal_gets_a_table_and_no_color_is_honoured(home):
     """Issue §9: rich; ours: https://no-color.org."""
     coloured = on_terminal(home, "approvals")
@@ -160,13 +159,13 @@ def test_a_socket_without_its_daemon_counts_as_no_daemon(home, run):
     assert run("status").exit_code == 5
 
 
-def test_a_socket_of_another_user_is_not_asked(run, daemon, monkeypatch):
+def test_a_socket_of_another_user_is_not_asked(run, served, monkeypatch):
     """Ours: a shared folder may hold somebody else's."""
     monkeypatch.setattr("a2mcp.cli.client.os.geteuid", lambda: 4_000_001)
     done = run("token")
     assert done.exit_code == 1
     assert "the socket belongs to another user" in done.stderr
-    assert daemon.current not in done.output
+    assert served.current not in done.output
 
 
 def test_a_daemon_that_answers_nonsense_or_nothing_is_named(home, run):
@@ -196,9 +195,9 @@ def test_a_daemon_that_answers_nonsense_or_nothing_is_named(home, run):
     assert "Traceback" not in "".join(done.output for done in outcomes)
 
 
-def test_a_fault_of_the_daemon_is_passed_on(run, daemon):
+def test_a_fault_of_the_daemon_is_passed_on(run, served):
     """Ours."""
-    daemon.fault = SettingsError("x", "must be y", hint="Do z.")
+    served.fault = SettingsError("x", "must be y", hint="Do z.")
     done = run("status")
     assert (done.exit_code, done.stderr) == (1, "a2mcp: field 'x' must be y\n       Do z.\n")
 
