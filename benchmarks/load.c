@@ -32,7 +32,8 @@ enum {
     BUCKETS = 64 * 36,
     EVENTS = 256,
     RECONNECTS_MAX = 2000,
-    STALL_SECONDS = 8
+    STALL_SECONDS = 8,
+    DRAIN_SECONDS = 2
 };
 
 struct client {
@@ -173,9 +174,15 @@ static void finish_call(struct run *run, struct client *client, enum verdict ver
     if (verdict == BAD) {
         if (!run->errors++)
             fprintf(stderr, "load: unexpected reply: %.400s\n", client->reply);
-    } else if (client->sent_at >= run->measure_from) {
-        record(run, at - client->sent_at);
-        run->in_window += at <= run->until;
+    } else {
+        if (client->sent_at >= run->measure_from)
+            record(run, at - client->sent_at);
+        run->in_window += at >= run->measure_from && at <= run->until;
+    }
+    client->sent_at = 0;
+    if (at >= run->until) { /* the end: this client rests, and does not care what becomes of its connection */
+        epoll_ctl(run->epoll, EPOLL_CTL_DEL, client->fd, NULL);
+        return;
     }
     if (closing)
         reconnect(run, client);
@@ -227,13 +234,24 @@ static struct client *make_clients(struct run *run, const char *request)
     return all;
 }
 
-static void drive(struct run *run)
+/* Calls that are under way when the time is up may still arrive: the slowest must not be left out of the percentiles. */
+static int waiting(const struct run *run, const struct client *clients)
+{
+    if (now() < run->until)
+        return 1;
+    for (int i = 0; i < run->clients; i++)
+        if (clients[i].sent_at > 0)
+            return now() < run->until + DRAIN_SECONDS;
+    return 0;
+}
+
+static void drive(struct run *run, const struct client *clients)
 {
     struct epoll_event events[EVENTS];
     double last_event = now();
 
-    while (now() < run->until) {
-        int ready = epoll_wait(run->epoll, events, EVENTS, 500);
+    while (waiting(run, clients)) {
+        int ready = epoll_wait(run->epoll, events, EVENTS, 50);
         if (ready > 0)
             last_event = now();
         else if (now() - last_event > STALL_SECONDS) {
@@ -246,12 +264,12 @@ static void drive(struct run *run)
     }
 }
 
-static void print(const struct run *run, double seconds, double cpu)
+static void print(const struct run *run, double seconds, double cpu_share)
 {
     printf("{\"calls_per_second\":%.1f,\"p50\":%lu,\"p90\":%lu,\"p99\":%lu,\"max\":%lu,\"mean\":%.1f,\"calls\":%lu,"
            "\"errors\":%lu,\"reconnects\":%lu,\"client_cpu_share\":%.3f}\n",
            run->in_window / seconds, percentile(run, 0.5), percentile(run, 0.9), percentile(run, 0.99), run->longest,
-           run->count ? (double)run->sum / run->count : 0.0, run->count, run->errors, run->reconnects, cpu / seconds);
+           run->count ? (double)run->sum / run->count : 0.0, run->count, run->errors, run->reconnects, cpu_share);
 }
 
 static double cpu_seconds(void)
@@ -266,7 +284,7 @@ int main(int argc, char **argv)
     static char request[REQUEST_MAX];
     static struct run run;
     struct client *clients;
-    double seconds, warmup;
+    double seconds, warmup, begun;
     FILE *file;
 
     if (argc != 7 || !(file = fopen(argv[5], "rb"))) {
@@ -286,11 +304,12 @@ int main(int argc, char **argv)
     }
     run.epoll = epoll_create1(EPOLL_CLOEXEC);
     clients = make_clients(&run, request);
-    run.measure_from = now() + warmup;
+    begun = now();
+    run.measure_from = begun + warmup;
     run.until = run.measure_from + seconds;
     for (int i = 0; i < run.clients; i++)
         send_request(&run, &clients[i]);
-    drive(&run);
-    print(&run, seconds, cpu_seconds() * seconds / (seconds + warmup));
+    drive(&run, clients);
+    print(&run, seconds, cpu_seconds() / (now() - begun));
     return 0;
 }

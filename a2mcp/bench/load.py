@@ -142,12 +142,15 @@ class Load:
     def _complete(self, client: Client, error: str | None) -> None:
         self._last_done = now = time.perf_counter()
         self._streak = 0
-        if client.sent_at >= self._start:
-            if error is None:
-                self._tally.by_step[self._step_of[id(client.template)]].record(int((now - client.sent_at) * 1e6))
-                self._tally.in_window += now <= self._end
-            else:
-                self._count(error)
+        counts = client.sent_at >= self._start
+        if counts and error is not None:
+            self._count(error)
+        elif counts:
+            self._tally.by_step[self._step_of[id(client.template)]].record(int((now - client.sent_at) * 1e6))
+        # A call that was sent while warming up and comes back now was served now: without it, slow calls would have a
+        # rate that is too low. Where calls are counted, only those count that were sent for it.
+        if error is None and (counts or self._left is None):
+            self._tally.in_window += self._start <= now <= self._end
         client.template = None
         if client.closing:
             self._drop(client)
