@@ -40,6 +40,8 @@ _SIGNATURES: Final = (
     (b"OTTO", "OpenType font"),
 )
 _RIFF: Final = {b"WEBP": "WebP image", b"WAVE": "WAV audio", b"AVI ": "AVI video"}
+UNKNOWN: Final = "data"
+"""The kind of bytes that no signature fits."""
 HEAD_BYTES: Final = 512
 """As many first bytes as ``describe`` looks at."""
 
@@ -55,7 +57,7 @@ def describe(head: bytes) -> str:
         return "AVIF or HEIC image" if head[8:12] in {b"avif", b"heic", b"mif1"} else "MP4 or QuickTime video"
     if head[257:262] == b"ustar":
         return "tar archive"
-    return "data"
+    return UNKNOWN
 
 
 def is_picture(kind: str) -> bool:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from a2mcp.errors import BadArgument, ToolError
-from a2mcp.host.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -165,6 +164,8 @@ def _require_change(number: int, old: str, new: str) -> None:
 def _places(view: View, old: str, number: int, shown: str, *, every: bool) -> list[int]:
     found = _occurrences(view.text, old, step=len(old) if every else 1)
     if not found:
+        from a2mcp.host.nearest import nearest  # noqa: PLC0415 - loads difflib, which only a miss needs
+
         raise ToolError(
             f"edits[{number}].oldText is not in {shown}; nothing was changed. {nearest(view.text, old)}\n",
             hint="oldText must be the file's own text, without line numbers, as it is before all edits of this call.",

@@ -143,10 +143,10 @@ def _page(header: str, numbered: Numbered, notes: tuple[str, ...], facts: JsonOb
 def _large(descriptor: int, size: int, wanted: _Wanted) -> Result:
     """A file that is not read whole: only the window of lines asked for."""
     head = files.read_up_to(descriptor, _WINDOW)
-    document = textfile.decode_part(head)
-    if document is None:
-        if size <= _PICTURE and kinds.is_picture(kinds.describe(head)):
-            head += files.read_up_to(descriptor, _PICTURE)
+    kind = kinds.describe(head)
+    if size <= _PICTURE and kinds.is_picture(kind):
+        return _binary(wanted, head + files.read_up_to(descriptor, _PICTURE), size, None)
+    if kind != kinds.UNKNOWN or textfile.decode_part(_before_nul(head)) is None:
         return _binary(wanted, head, size, None)
     found = (
         window.from_line(descriptor, wanted.first, _WINDOW)
@@ -180,14 +180,19 @@ def _endless(data: bytes, wanted: _Wanted) -> Result:
 
 def _part(data: bytes, size: int | None, wanted: _Wanted, *, whole: bool) -> Result:
     """Lines of a file whose total nobody has counted."""
-    document = textfile.decode_part(data)
-    if document is None:
+    text_part = _before_nul(data)
+    document = textfile.decode_part(text_part)
+    if document is None or not text_part:
         return _binary(wanted, data, size, None)
+    notes = wanted.notes
+    if len(text_part) < len(data):
+        whole, notes = False, (*notes, "bytes that are not text follow")
     lines = document.text.replace("\r\n", "\n").split("\n")
     if (whole and not lines[-1]) or (not whole and len(lines) > 1):
         lines.pop()
     numbered = number(lines[: wanted.limit], wanted.first, wanted.room, wanted.shown)
-    cut = ("the line goes on after what was read",) if len(lines) == 1 and not whole else ()
+    if not whole and b"\n" not in text_part:
+        notes = (*notes, "the line goes on after what was read")
     why = f"{human_size(size)} are too many (over {human_size(_WHOLE)})" if size is not None else "size unknown"
     charset, ending = document.encoding.label, textfile.line_ending(document.text)
     header = (
@@ -201,7 +206,13 @@ def _part(data: bytes, size: int | None, wanted: _Wanted, *, whole: bool) -> Res
         "size": size,
         "totalLines": None,
     }
-    return _page(header, numbered, wanted.notes + cut, facts)
+    return _page(header, numbered, notes, facts)
+
+
+def _before_nul(data: bytes) -> bytes:
+    """The whole lines before the first NUL: what follows is a hole or not text."""
+    at = data.find(b"\0")
+    return data if at < 0 else data[: data.rfind(b"\n", 0, at) + 1]
 
 
 def _binary(wanted: _Wanted, data: bytes, size: int | None, digest: str | None) -> Result:
