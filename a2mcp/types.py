@@ -1,5 +1,6 @@
-"""The ids and aliases that every part shares. Owns no behaviour."""
+"""The ids and aliases that every part shares."""
 
+import uuid
 from typing import Any, NewType
 
 CallId = NewType("CallId", str)
@@ -13,3 +14,8 @@ JobId = NewType("JobId", str)
 
 JsonObject = dict[str, Any]
 """A decoded JSON object whose members are not known here."""
+
+
+def new_call_id() -> CallId:
+    """Make the id of a call: a random UUID."""
+    return CallId(str(uuid.uuid4()))

@@ -8,7 +8,6 @@ cheaper the more calls there are.
 from __future__ import annotations
 
 import logging
-import uuid
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 from a2mcp.audit.journal import Counts, Journal
@@ -20,7 +19,7 @@ from a2mcp.protocol.content import encode_result
 from a2mcp.protocol.response import Response
 from a2mcp.tools.call import Call
 from a2mcp.tools.result import Result, text
-from a2mcp.types import CallId, JsonObject, SessionId
+from a2mcp.types import JsonObject, SessionId, new_call_id
 from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
 
@@ -87,9 +86,11 @@ class AuditWriter(Actor[Command]):
         now = iso(self._clock.now())
         lines = [line for item in batch if (line := _line_of(item, now))]
         if lines:
-            self._journal.append(lines)
-        while self._taken:
-            self.handle_one(self._taken.pop(0))
+            self._append(lines)
+        # From here on nothing is given back, even by a dying writer: its replacement would write it a second time.
+        self._taken = []
+        for item in batch:
+            self.handle_one(item)
 
     def receive(self, message: Command) -> Counts | None:
         """Pass on a message whose record is written."""
@@ -110,6 +111,12 @@ class AuditWriter(Actor[Command]):
         """Let go of the file."""
         self._journal.close()
 
+    def _append(self, lines: list[bytes]) -> None:
+        try:
+            self._journal.append(lines)
+        except Exception:  # The rim: the journal answers for the disk, this for the journal; no call pays for either.
+            logger.exception("[a2mcp] audit records not written")
+
     def _run(self, call: Call, then: Ref[Any], following: Message) -> None:
         try:
             then.tell(following)
@@ -127,7 +134,7 @@ def _line_of(item: Any, now: str) -> bytes | None:
             case Done(call=call, is_error=is_error):
                 return done_line(now, call.call_id, call.session_id, call.tool, call.summary, is_error=is_error)
             case Event(tool=tool, session_id=session_id, args=args):
-                return event_line(now, CallId(str(uuid.uuid4())), session_id, tool, args)
+                return event_line(now, new_call_id(), session_id, tool, args)
     except Exception:  # The rim: a record that cannot be made must not fail the call (seed, "Audit log").
         logger.exception("[a2mcp] audit record not made")
     return None

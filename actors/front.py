@@ -6,7 +6,6 @@ It has no thread of its own: the server's loop calls it, so its mailbox is the s
 from __future__ import annotations
 
 import logging
-import uuid
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -15,7 +14,7 @@ from a2mcp.audit.record import summarise
 from a2mcp.errors import Busy, Internal, Stopping
 from a2mcp.protocol.exchange import Exchange
 from a2mcp.tools.call import Call
-from a2mcp.types import CallId
+from a2mcp.types import new_call_id
 from actors import executor, sessions
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class Front:
         if len(self._open) >= self._most:
             raise Busy(f"{self._most} calls are in flight.", hint="Try again in a moment.")
         admitted = self._let_in(exchange)
-        call = Call(CallId(str(uuid.uuid4())), admitted, tool, arguments, summarise(arguments))
+        call = Call(new_call_id(), admitted, tool, arguments, summarise(arguments))
         pending = self._open.get(id(admitted.reply))
         if pending is not None:
             pending.call = call

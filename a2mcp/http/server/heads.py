@@ -6,6 +6,7 @@ parsed once. What Waitress lets through although two parties could read it diffe
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -42,28 +43,69 @@ class ParsedHead(msgspec.Struct, frozen=True):
     content_length: int
 
 
+class Remembered:
+    """A parsed head, and what is found out about it later. Equal bytes share one, in the loop's thread alone."""
+
+    __slots__ = ("allowed_in", "environ", "head")
+
+    def __init__(self, head: ParsedHead) -> None:
+        self.head = head
+        self.allowed_in = -1
+        """The guard's generation in which this head was let in."""
+        self.environ = _environ_of(head)
+        """The part of the WSGI environment that the head decides; to be copied, not changed."""
+
+
 class HeadCache:
-    """Parses heads; remembers the small and plain ones."""
+    """Parses heads; remembers the small ones."""
 
     def __init__(self, adj: Adjustments) -> None:
         self._adj = adj
-        self._entries: dict[bytes, ParsedHead] = {}
+        self._entries: dict[bytes, Remembered] = {}
 
-    def parse(self, block: bytes) -> ParsedHead:
+    def parse(self, block: bytes) -> Remembered:
         """Parse a block of header bytes, the request line first.
 
         Raises:
             waitress.parser.ParsingError: what is wrong with it, in words that are safe to answer.
             waitress.parser.TransferEncodingNotImplemented: a coding other than ``chunked``.
         """
-        head = self._entries.get(block)
-        if head is None:
-            head = _parse(block, self._adj)
+        remembered = self._entries.get(block)
+        if remembered is None:
+            remembered = Remembered(_parse(block, self._adj))
             if len(block) <= CACHED_BYTES:
                 if len(self._entries) >= CACHE_ENTRIES:
                     self._entries.clear()
-                self._entries[block] = head
-        return head
+                self._entries[block] = remembered
+        return remembered
+
+
+def _environ_of(head: ParsedHead) -> dict[str, Any]:
+    """Write the WSGI environment of a head.
+
+    ``PATH_INFO`` is the path as it stands in the request target, not decoded as PEP 3333 has it: routing looks at what
+    was sent, and no route of ours needs a decoded one.
+    """
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": head.command,
+        "SERVER_NAME": "a2mcp",
+        "SERVER_PORT": "0",
+        "SERVER_PROTOCOL": f"HTTP/{head.version}",
+        "SCRIPT_NAME": "",
+        "PATH_INFO": head.raw_path,
+        "REQUEST_URI": head.request_uri,
+        "QUERY_STRING": head.query,
+        "wsgi.url_scheme": "http",
+        "wsgi.version": (1, 0),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+        "wsgi.input_terminated": True,
+    }
+    for name, value in head.headers.items():
+        environ[name if name in ("CONTENT_LENGTH", "CONTENT_TYPE") else "HTTP_" + name] = value
+    return environ
 
 
 def _parse(block: bytes, adj: Adjustments) -> ParsedHead:

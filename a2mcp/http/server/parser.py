@@ -31,6 +31,8 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
     query: str = ""
     authority: str = ""
     truncated = False
+    environ: dict[str, Any]
+    """The part of the WSGI environment that the head decides; to be copied, not changed."""
 
     def __init__(self, adj: Adjustments, guard: Guard, cache: HeadCache) -> None:
         super().__init__(adj)
@@ -52,11 +54,16 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
 
     def parse_header(self, header_plus: bytes) -> None:
         """Take the head from the cache or parse it, then let the guard judge it. Called by Waitress."""
-        head = self._cache.parse(header_plus)
-        self._take(head)
-        self._refusal = self._guard.refusal(self)
-        if self._refusal is None:
-            self.body_rcv = self._receiver()
+        remembered = self._cache.parse(header_plus)
+        self._take(remembered.head)
+        self.environ = remembered.environ
+        generation = self._guard.generation
+        if remembered.allowed_in != generation:
+            self._refusal = self._guard.refusal(self)
+            if self._refusal is not None:
+                return
+            remembered.allowed_in = generation
+        self.body_rcv = self._receiver()
 
     def _take(self, head: ParsedHead) -> None:
         self.command = head.command

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -45,30 +44,10 @@ def run(app: WsgiApp, request: RequestParser) -> Response | Parked:
 
 
 def environment(request: RequestParser) -> dict[str, Any]:
-    """The WSGI environment of a request.
-
-    ``PATH_INFO`` is the path as it stands in the request target, not decoded as PEP 3333 has it: routing looks at what
-    was sent (DESIGN §5), and no route of ours needs a decoded one.
-    """
+    """The WSGI environment of a request: what its head says, and its body."""
+    environ = request.environ.copy()
     receiver = request.body_rcv
-    environ: dict[str, Any] = {
-        "REQUEST_METHOD": request.command,
-        "SERVER_NAME": "a2mcp",
-        "SERVER_PORT": "0",
-        "SERVER_PROTOCOL": f"HTTP/{request.version}",
-        "SCRIPT_NAME": "",
-        "PATH_INFO": request.raw_path,
-        "REQUEST_URI": request.request_uri,
-        "QUERY_STRING": request.query,
-        "wsgi.url_scheme": "http",
-        "wsgi.version": (1, 0),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": False,
-        "wsgi.run_once": False,
-        "wsgi.input": receiver.getfile() if receiver is not None else BytesIO(),
-        "wsgi.input_terminated": True,
-    }
-    for name, value in request.headers.items():
-        environ[name if name in ("CONTENT_LENGTH", "CONTENT_TYPE") else "HTTP_" + name] = value
+    environ["wsgi.input"] = receiver.getfile() if receiver is not None else BytesIO()
+    if request.chunked:
+        environ["CONTENT_LENGTH"] = request.headers["CONTENT_LENGTH"]
     return environ
