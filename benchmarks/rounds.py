@@ -148,17 +148,14 @@ class Rounds:
                 self._load(server, operation, clients)
             if operation.name == "echo":
                 self._gauge(server, "memory after load MB", process.memory_mb())
-            if operation is _BASH:
-                self._bare_command()
         if server.name == OURS:
+            self._commands(server)
             self._crowds(server, process)
 
     def _operations_of(self, server: Server) -> Iterator[Operation]:
         for operation in operations(self._work):
             if server.speaks_mcp or operation.name == "echo":
                 yield operation
-        if server.name == OURS:
-            yield _BASH
 
     def _load(self, server: Server, operation: Operation, clients: int, label: str | None = None) -> None:
         seconds = self._pace.echo_seconds if operation.name == "echo" else self._pace.seconds
@@ -190,6 +187,14 @@ class Rounds:
     def _undisturbed(self, what: str, count: int) -> None:
         if count:
             self._problem(f"{count} {what} were answered or closed")
+
+    def _commands(self, server: Server) -> None:
+        """``bash true`` through us, between two looks at what it costs alone, because machines change by the second."""
+        self._bare_command()
+        for clients in CLIENTS:
+            self._load(server, _BASH, clients)
+            if clients == 1:
+                self._bare_command()
 
     def _bare_command(self) -> None:
         """``bash -c true`` by ``subprocess.run`` alone: what a command costs on this machine."""
