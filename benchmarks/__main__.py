@@ -5,6 +5,7 @@ Exit code 1 when a bar is missed or was not measured.
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -25,6 +26,8 @@ from benchmarks.servers import allow_files, free_port
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=HERE.parent / "docs" / "benchmarks")
 def main(*, quick: bool, only: tuple[str, ...], out: Path) -> None:
     """Start a2mcp and its peers in turn, put the same load on each, and write table, JSON and chart."""
+    # The servers have sessions of their own: they must be ended by us, also when we are.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     allow_files()
     with tempfile.TemporaryDirectory(prefix="a2mcp-benchmark-") as folder:
         work = Workplace(Path(folder), free_port())

@@ -58,13 +58,15 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where the server is. ``ip`` was looked up once; the run connects to exactly that one."""
+    """Where the server is. The name was looked up once: the run connects to one of these addresses and no other."""
 
     url: str
     host: str
     ip: str
     port: int
     target: str
+    other_ips: tuple[str, ...] = ()
+    """More addresses of the name, for a server that listens on one of them only (``localhost`` has two)."""
 
     @property
     def authority(self) -> str:
@@ -113,7 +115,7 @@ def resolve(url: str, *, allow_remote: bool = False) -> Address:
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not target.isascii() or not target.isprintable() or " " in target:
         raise BadPlan("The path of the URL must be percent-encoded.")
-    return Address(url=url, host=parts.hostname, ip=found[0], port=port, target=target)
+    return Address(url=url, host=parts.hostname, ip=found[0], port=port, target=target, other_ips=tuple(found[1:]))
 
 
 def _look_up(host: str, port: int) -> list[str]:

@@ -10,7 +10,7 @@ from a2mcp.bench.load import Load
 from a2mcp.bench.messages import make
 from a2mcp.bench.plan import MAX_CLIENTS, Era
 from a2mcp.bench.result import summarize
-from a2mcp.bench.session import end_session, open_session
+from a2mcp.bench.session import choose_address, end_session, open_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +38,7 @@ def run(plan: Plan, progress: Callable[[Progress], None] = _silent) -> Result:
         HandshakeFailed: the server did not take the opening of a session.
     """
     _allow_connections(plan.clients)
+    plan = choose_address(plan)
     legacy = plan.era is Era.LEGACY and plan.session
     session = open_session(plan) if legacy else None
     try:

@@ -7,6 +7,8 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from a2mcp.bench.errors import HandshakeFailed
 from a2mcp.bench.messages import FIRST_ID, ending, make, opening
 from a2mcp.bench.replies import Malformed, Reader, judge
@@ -14,6 +16,15 @@ from a2mcp.bench.replies import Malformed, Reader, judge
 if TYPE_CHECKING:
     from a2mcp.bench.plan import Plan
     from a2mcp.bench.replies import Reply
+
+
+def choose_address(plan: Plan) -> Plan:
+    """Settle, of several addresses of a name, on the first that takes a connection; else nothing changes."""
+    address = plan.address
+    for ip in (address.ip, *address.other_ips) if address.other_ips else ():
+        with contextlib.suppress(OSError), socket.create_connection((ip, address.port), timeout=plan.timeout):
+            return replace(plan, address=replace(address, ip=ip))
+    return plan
 
 
 def open_session(plan: Plan) -> str | None:

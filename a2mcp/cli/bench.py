@@ -65,7 +65,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--svg", type=_NEW_FILE, help="Draw the latencies to a file.")
 @click.option("--yes-remote", is_flag=True, help="I may put load on this machine, though it is not mine.")
 def bench(**options: Any) -> None:
-    r"""Send calls to the MCP server at URL and say how fast it answered.
+    """Send calls to the MCP server at URL and say how fast it answered.
 
     Every client asks, waits for the answer, and asks again. All clients share one session. A mix is a JSON list:
 
@@ -79,7 +79,7 @@ def bench(**options: Any) -> None:
       A2MCP_BENCH_TOKEN=$(a2mcp token) a2mcp bench http://127.0.0.1:8080/
 
     Exit codes: 0 all calls succeeded, 1 some failed, 2 wrong usage.
-    """
+    """  # noqa: D301 - click's mark for "do not wrap" is the character itself
     asked = _Options(**options)
     result = _run(_plan(asked), show_progress=not asked.as_json)
     _report(result, asked)

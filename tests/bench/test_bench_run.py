@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from bench_server import JSON, reply, result
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from a2mcp.bench.errors import BadPlan, HandshakeFailed
 from a2mcp.bench.plan import Era, Plan, Step, resolve
@@ -16,7 +17,7 @@ from a2mcp.cli.main import cli
 
 def plan_for(url, **changes):
     defaults = {
-        "address": resolve(url),
+        "address": resolve(url) if url else None,
         "steps": (Step(method="ping"),),
         "clients": 3,
         "calls": 60,
@@ -70,6 +71,13 @@ def test_without_a_session_nothing_but_the_calls_is_sent(serve, changes):
     assert not run(plan_for(server.url, calls=5, **changes)).session
     assert {request.message["method"] for request in server.requests} == {"ping"}
     assert all("mcp-session-id" not in request.headers for request in server.requests)
+
+
+def test_a_name_with_two_addresses_is_tried_on_both(serve):
+    """Ours: localhost is ::1 as well, where most servers do not listen."""
+    address = resolve(serve().url)
+    measured = run(plan_for("", calls=5, address=replace(address, ip="::1", other_ips=("127.0.0.1",))))
+    assert (measured.calls, measured.failed) == (5, 0)
 
 
 def test_a_server_that_closes_after_each_reply_is_measured_too(serve):
