@@ -141,3 +141,15 @@ def test_a_home_with_a_very_long_path_is_served_from_a_short_private_folder(tmp_
     finally:
         channel.close()
         subprocess.run(["rm", "-r", str(home.socket.parent)], check=True)
+
+
+def test_a_socket_that_cannot_be_made_is_a_clear_error_and_the_umask_is_as_before(home, port):
+    """Issue §9: 4 cannot listen."""
+    home.root.rmdir()
+    before = os.umask(0o027)
+    try:
+        with pytest.raises(CannotListen, match="cannot be made: No such file"):
+            Channel(home, port)
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)
