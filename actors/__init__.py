@@ -4,12 +4,12 @@
 actor        owns                                        hands on to            mailbox    when it dies
 ===========  ==========================================  =====================  =========  ====================
 Front        parked exchanges, admission                 Sessions               the socket the daemon ends
-Sessions     the session table                           AuditWriter            65,536     restarted, sessions go
+Sessions     the session table                           AuditWriter            65,536     restarted, sessions stay
 AuditWriter  the log files                               who the record says    131,072    restarted
 Executor     running calls, the pool of workers          Worker, Gate           131,072    restarted, calls go on
 Worker       one blocking tool at a time                 AuditWriter, Jobs      2          replaced by Executor
-Jobs         running commands and their output           AuditWriter            65,536     restarted, adopts nothing
-Gate         approvals waiting for the operator          Executor               65,536     restarted, denies them
+Jobs         running commands and their output           AuditWriter            65,536     restarted, commands go on
+Gate         approvals waiting for the operator          Executor               65,536     restarted, they still wait
 Supervisor   the order of start and stop, restarts                              1,024      the daemon ends
 ===========  ==========================================  =====================  =========  ====================
 

@@ -5,6 +5,7 @@ It owns the home's lock, the listening socket, the operator's socket, the actors
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import gc
 import logging
@@ -12,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from a2mcp.auth.bearer import Bearer
@@ -41,8 +43,11 @@ if TYPE_CHECKING:
     from a2mcp.config.schema import Settings
     from a2mcp.tools.registry import Host
 
+STDERR: Final = 2
 HURRY_S: Final = 0.8
 """After a second signal the process is gone within this."""
+SETTLE_S: Final = 0.01
+"""Between two looks at whether the last command has ended."""
 
 logger = logging.getLogger("a2mcp")
 
@@ -102,6 +107,7 @@ class Daemon:
         Raises:
             A2mcpError: one of these cannot be done.
         """
+        _occupy_standard_descriptors()
         logging.basicConfig(level=logging.WARNING, format="%(message)s")
         lock = instance.claim(home)
         try:
@@ -144,17 +150,19 @@ class Daemon:
 
     def _hurry(self) -> None:
         """A second signal: end what runs, and the process even when something hangs."""
-        self._exit_code = 1
-        self._drain_s = 0.0
-        if self._deadline is not None:
-            self._deadline = self._clock.monotonic()
+        self._end_at_once()
         threading.Timer(HURRY_S, os._exit, (1,)).start()
 
     def _give_up(self, reason: str) -> None:
         logger.critical("[a2mcp] %s: the daemon ends", reason)
+        self._end_at_once()
+        self.ask_to_stop()
+
+    def _end_at_once(self) -> None:
         self._exit_code = 1
         self._drain_s = 0.0
-        self.ask_to_stop()
+        if self._deadline is not None:
+            self._deadline = self._clock.monotonic()
 
     def _tick(self) -> None:
         """Called by the loop: once a second, and more often while it drains."""
@@ -181,12 +189,30 @@ class Daemon:
         self._system.abort()
 
     def _go_down(self) -> None:
-        self._operator_server.stop()
-        self._system.abort(grace_s=0.0 if self._exit_code else systems.KILL_AFTER_S)
-        self._system.stop()
-        endpoints.withdraw(self._home.endpoint, pid=os.getpid())
-        self._home.socket.unlink(missing_ok=True)
-        self._lock.release()
+        grace_s = 0.0 if self._exit_code else systems.KILL_AFTER_S
+        with contextlib.ExitStack() as steps:
+            # Taken from the end, and each of them whatever became of the ones before it.
+            steps.callback(self._lock.release)
+            steps.callback(self._home.socket.unlink, missing_ok=True)
+            steps.callback(endpoints.withdraw, self._home.endpoint, pid=os.getpid())
+            steps.callback(self._system.stop)
+            steps.callback(self._let_commands_end, self._clock.monotonic() + grace_s)
+            steps.callback(self._system.abort, grace_s=grace_s)
+            steps.callback(self._operator_server.stop)
+
+    def _let_commands_end(self, deadline: float) -> None:
+        """Give commands their grace; a second signal takes it away, so that they are killed before the process goes."""
+        while not self._exit_code and self._clock.monotonic() < deadline and self._system.commands_run():
+            time.sleep(SETTLE_S)
+
+
+def _occupy_standard_descriptors() -> None:
+    """Open what was closed of 0, 1 and 2: else a socket would get the number, and with it what is printed."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+        pass
+    os.close(descriptor)
+    if sys.stderr is None:
+        sys.stderr = open(STDERR, "w", closefd=False)  # noqa: SIM115  # For good, like the one it replaces.
 
 
 def _listen(home: Home, settings: Settings) -> socket.socket:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 import msgspec
 
-from a2mcp.errors import A2mcpError, NotExposed, ToolError
+from a2mcp.errors import A2mcpError, Internal, NotExposed, ToolError
 from a2mcp.policy.approval import ApprovalSettings, Rule, decide
 from a2mcp.tools import call as calls
 from a2mcp.tools.call import Call
@@ -95,7 +96,7 @@ class Executor(Actor[Command]):
         """Start a call, or take note of how one goes on."""
         match message:
             case Execute(call=call):
-                self._execute(call)
+                self._step(call, self._execute)
             case Returned(worker=worker, call_id=call_id, pending=pending):
                 if not pending:
                     self._calls.pop(call_id, None)
@@ -103,7 +104,7 @@ class Executor(Actor[Command]):
             case Ended(call_id=call_id):
                 self._calls.pop(call_id, None)
             case gate.Answered(call=call, refusal=refusal):
-                self._answered(call, refusal)
+                self._step(call, partial(self._answered, refusal=refusal))
             case Sweep(old=old):
                 self._sweep(old)
             case Abort(reason=reason):
@@ -118,6 +119,14 @@ class Executor(Actor[Command]):
     def on_stop(self) -> None:
         """Stop the workers that are idle; a busy one ends with the process."""
         self._pool.stop()
+
+    def _step(self, call: Call, step: Callable[[Call], None]) -> None:
+        """Take a step with a call. When it breaks, the call ends here, and does not count as running for ever."""
+        try:
+            step(call)
+        except BaseException:
+            self._finish(call, text(str(Internal()), is_error=True))
+            raise
 
     def _execute(self, call: Call) -> None:
         if call.has_ended():
@@ -134,7 +143,7 @@ class Executor(Actor[Command]):
             case Rule.DENY:
                 self._finish(call, calls.refused(_denied(call.tool)))
             case Rule.PROMPT:
-                gate.wait(self._around.gate, call)
+                gate.wait(self._around.gate, call, run_calls=Ref(self.mailbox))
 
     def _answered(self, call: Call, refusal: str | None) -> None:
         if call.has_ended():
@@ -143,9 +152,10 @@ class Executor(Actor[Command]):
             self._finish(call, text(refusal, is_error=True))
         else:
             # Looked up again: while it waited for the operator the tool may have been dropped.
-            entry = self._around.registry.find(call.tool)
-            if entry is None:
-                self._finish(call, calls.refused(NotExposed(call.tool)))
+            try:
+                entry = self._around.registry.require(call.tool)
+            except NotExposed as error:
+                self._finish(call, calls.refused(error))
             else:
                 self._start(call, entry)
 

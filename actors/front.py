@@ -5,6 +5,7 @@ It has no thread of its own: the server's loop calls it, so its mailbox is the s
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import TYPE_CHECKING, Final
 
@@ -139,7 +140,8 @@ class Front:
         """Find what actors lost, and have it answered. Called once a second by the loop."""
         limit = self._clock.monotonic() - LOST_AFTER_S
         old = [pending for pending in list(self._open.values()) if pending.since < limit]
-        executor.sweep(self._executor, tuple(pending.call for pending in old if pending.call is not None))
+        with contextlib.suppress(Busy):  # An executor that is behind is swept the next time.
+            executor.sweep(self._executor, tuple(pending.call for pending in old if pending.call is not None))
         for pending in old:
             if pending.call is not None and pending.call.has_ended():
                 pending.sweeps_ended += 1

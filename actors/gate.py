@@ -7,15 +7,8 @@ from typing import Any, ClassVar, assert_never
 from a2mcp.errors import A2mcpError
 from a2mcp.policy.waiting import Request, Waiting
 from a2mcp.tools.call import Call
-from a2mcp.types import CallId
 from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
-
-
-class Wait(Message, frozen=True):
-    """Hold a call until the operator answers."""
-
-    call: Call
 
 
 class Answered(Message, frozen=True):
@@ -23,6 +16,17 @@ class Answered(Message, frozen=True):
 
     call: Call
     refusal: str | None
+
+
+class Wait(Message, frozen=True):
+    """Hold a call until the operator answers."""
+
+    call: Call
+    run_calls: Ref[Any]
+
+    def failed(self, error: A2mcpError) -> None:
+        """Refuse the call: nobody holds it."""
+        self.run_calls.insist(Answered(self.call, str(error)))
 
 
 class Answer(Ask[bool], frozen=True):
@@ -33,17 +37,13 @@ class Answer(Ask[bool], frozen=True):
     reason: str
 
 
-class Forget(Message, frozen=True):
-    """Nobody waits for this call any more."""
-
-    call_id: CallId
-
-
 class GetWaiting(Ask[tuple[Request, ...]], frozen=True):
     """Ask which calls wait."""
 
 
-Command = Wait | Answer | Forget | GetWaiting
+Held = tuple[Call, Ref[Any]]
+"""A call, and the executor that is told the answer."""
+Command = Wait | Answer | GetWaiting
 
 
 class Gate(Actor[Command]):
@@ -51,43 +51,41 @@ class Gate(Actor[Command]):
 
     MAILBOX: ClassVar[int] = 65_536
 
-    def __init__(self, mailbox: Mailbox, *, waiting: Waiting[Call], run_calls: Ref[Any]) -> None:
+    def __init__(self, mailbox: Mailbox, *, waiting: Waiting[Held]) -> None:
         super().__init__(mailbox)
         self._waiting = waiting
-        self._executor = run_calls
 
     def receive(self, message: Command) -> bool | tuple[Request, ...] | None:
-        """Hold, answer, forget or list."""
+        """Hold, answer or list."""
         match message:
-            case Wait(call=call):
-                self._hold(call)
+            case Wait(call=call, run_calls=run_calls):
+                self._hold(call, run_calls)
             case Answer(request_id=request_id, approve=approve, reason=reason):
                 return self._answer(request_id, None if approve else _refusal(reason))
-            case Forget(call_id=call_id):
-                self._waiting.forget(call_id)
             case GetWaiting():
                 return tuple(self._waiting.list())
             case _:
                 assert_never(message)
         return None
 
-    def _hold(self, call: Call) -> None:
+    def _hold(self, call: Call, run_calls: Ref[Any]) -> None:
         try:
             self._waiting.add(
-                call,
+                (call, run_calls),
                 call_id=call.call_id,
                 tool=call.tool,
                 args=bytes(call.summary.args).decode(),
                 session_id=call.session_id,
             )
         except A2mcpError as error:
-            self._executor.insist(Answered(call, str(error)))
+            run_calls.insist(Answered(call, str(error)))
 
     def _answer(self, request_id: str, refusal: str | None) -> bool:
-        call = self._waiting.answer(request_id)
-        if call is None or call.has_ended():
+        held = self._waiting.answer(request_id)
+        if held is None or held[0].has_ended():
             return False
-        self._executor.insist(Answered(call, refusal))
+        call, run_calls = held
+        run_calls.insist(Answered(call, refusal))
         return True
 
 
@@ -96,19 +94,14 @@ def _refusal(reason: str) -> str:
     return f"The operator denied this call{said}"
 
 
-def wait(gate: Ref[Command], call: Call) -> None:
-    """Hold a call until the operator answers."""
-    gate.insist(Wait(call))
+def wait(gate: Ref[Command], call: Call, *, run_calls: Ref[Any]) -> None:
+    """Hold a call until the operator answers; the answer is told to the executor."""
+    gate.insist(Wait(call, run_calls))
 
 
 def answer(gate: Ref[Command], request_id: str, *, approve: bool, reason: str) -> bool:
     """Pass on the operator's word; False when no such call waits."""
     return gate.ask(Answer(request_id, approve, reason), timeout=5)
-
-
-def forget(gate: Ref[Command], call_id: CallId) -> None:
-    """Let go of a call that has ended otherwise."""
-    gate.insist(Forget(call_id))
 
 
 def waiting(gate: Ref[Command]) -> tuple[Request, ...]:

@@ -121,8 +121,12 @@ class Actor(pykka.ThreadingActor, Generic[M]):
     # --- Pykka's hooks --------------------------------------------------------------------------------------------
 
     def _actor_loop_running(self) -> None:
-        while not self.actor_stopped.is_set():
-            self.handle(self.take())
+        try:
+            while not self.actor_stopped.is_set():
+                self.handle(self.take())
+        except BaseException as cause:  # What breaks outside a message: the loop of an actor that has one of its own.
+            logger.exception("[a2mcp] internal error: %s broke between messages", self.mailbox.name)
+            self._die(cause)
 
     def _actor_loop_teardown(self) -> None:
         """Leave the mailbox as it is: a replacement reads on, and at the end nobody does."""

@@ -70,6 +70,7 @@ class Supervisor(Actor[Died | Look]):
 
     def start_children(self, children: list[Child]) -> None:
         """Start them in this order, each only when the one before it answers. Called before anything is told."""
+        self.on_death = lambda _cause: self.end("Supervisor died")
         launch(self)
         for child in children:
             self._children[child.name] = child
@@ -81,6 +82,8 @@ class Supervisor(Actor[Died | Look]):
         self._stopping = True
         halt(self, timeout=STOP_S)
         for actor in reversed(self._actors.values()):
+            if not actor.alive():
+                _tidy_up(actor)
             if not halt(actor, timeout=STOP_S):
                 logger.error("[a2mcp] %s did not stop in %d s", actor.mailbox.name, STOP_S)
 
@@ -91,14 +94,19 @@ class Supervisor(Actor[Died | Look]):
             if not self._stopping and not self._actors[name].alive():
                 self._restart(self._children[name])
 
+    def end(self, reason: str) -> None:
+        """Give up, once: from now on nobody is restarted."""
+        if not self._stopping:
+            self._stopping = True
+            self._give_up(reason)
+
     def _restart(self, child: Child) -> None:
         now = self._clock.monotonic()
         self._restarts.append(now)
         while self._restarts[0] < now - WITHIN_S:
             self._restarts.popleft()
         if len(self._restarts) > RESTARTS:
-            self._stopping = True
-            self._give_up(f"{child.name} died {len(self._restarts)} times in {WITHIN_S:.0f} s")
+            self.end(f"{child.name} died {len(self._restarts)} times in {WITHIN_S:.0f} s")
             return
         self.restarts += 1
         logger.error("[a2mcp] %s died and is started again", child.name)
@@ -111,7 +119,17 @@ class Supervisor(Actor[Died | Look]):
         launch(actor)
 
 
+def _tidy_up(actor: Actor[Any]) -> None:
+    """Do for an actor that died, and was not replaced, what it would have done at its end."""
+    try:
+        actor.on_stop()
+    except Exception:
+        logger.exception("[a2mcp] internal error: %s left something behind", actor.mailbox.name)
+
+
 def look(supervisor: Supervisor) -> None:
     """Have the children looked at. Called once a second by the loop."""
-    if not supervisor.mailbox.depth():
+    if not supervisor.alive():
+        supervisor.end("Supervisor is gone")
+    elif not supervisor.mailbox.depth():
         supervisor.mailbox.put(Look())

@@ -79,6 +79,10 @@ class System(msgspec.Struct, frozen=True):
         jobs.stop_all(self.jobs, grace_s=grace_s)
         executor.abort(self.executor, GOING_DOWN)
 
+    def commands_run(self) -> bool:
+        """Whether a command that was told to end has not ended yet. Waits for the actor's answer."""
+        return jobs.running(self.jobs) > 0
+
     def stop(self) -> None:
         """Stop the actors, the last started first; each handles what its mailbox holds."""
         self.supervisor.stop_children()
@@ -91,7 +95,7 @@ def start(ground: Ground) -> System:
     makers: tuple[Callable[[Any], Actor[Any]], ...] = (
         _audit_writer(ground),
         _jobs(ground, system),
-        _gate(ground, system),
+        _gate(ground),
         _executor(ground, system),
         _sessions(ground, system),
     )
@@ -133,9 +137,8 @@ def _jobs(ground: Ground, system: System) -> Callable[[Any], Jobs]:
     return partial(Jobs, runs=runs, finish=finish)
 
 
-def _gate(ground: Ground, system: System) -> Callable[[Mailbox], Gate]:
-    waiting: Waiting[Call] = Waiting(ground.settings.limits.in_flight, ground.clock)
-    return partial(Gate, waiting=waiting, run_calls=system.executor)
+def _gate(ground: Ground) -> Callable[[Mailbox], Gate]:
+    return partial(Gate, waiting=Waiting(ground.settings.limits.in_flight, ground.clock))
 
 
 def _executor(ground: Ground, system: System) -> Callable[[Mailbox], Executor]:

@@ -52,6 +52,8 @@ class Worker(Actor[Run]):
         call = message.call
         pending = False
         try:
+            if call.has_ended():  # While it waited for a worker: what was answered must not happen afterwards.
+                return
             outcome = calls.run(message.entry, call, message.context)
             if outcome is PENDING:
                 pending = True
