@@ -1,0 +1,117 @@
+"""The page of the settings: names, defaults and limits from the schema, and what each one is for from here."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from a2mcp.config.schema import field_names, settings_from
+from a2mcp.errors import SettingsError
+from a2mcp.reference.markdown import code, head, table
+
+if TYPE_CHECKING:
+    from a2mcp.config.schema import Settings
+    from a2mcp.types import JsonObject
+
+_INTRODUCTION: Final = """
+The file `a2mcp.json` holds one JSON object. The first start makes it, with mode 0600 and a fresh token. The page
+[Files](files.md) says where it lies.
+
+- A field that is present but wrong stops the start (exit code 2) and is named. A field that nobody knows is ignored
+  with a warning.
+- Every field may be left out. A missing `token` is made and kept; a missing `port` is chosen and kept.
+- Edits count from the next start. Only the token changes while the daemon runs, with `a2mcp rotate`.
+- The file must belong to the user who runs the daemon. It must not be a symbolic link. Other users must not be able to
+  write to it.
+"""
+
+_PURPOSE: Final = {
+    "port": "The TCP port. Without it the first start chooses a free one and writes it here, so that clients find the "
+    "daemon again. `0` means another free port at every start. A port that is taken is replaced for this run, with a "
+    "warning.",
+    "host": "The address to listen on. Anything but a loopback address makes the daemon reachable from other machines "
+    "and draws a warning.",
+    "token": "The bearer token. One that you typed is never replaced; a missing one is made from 32 random bytes.",
+    "host_llm": "Whether the host may call a model when it starts. Read and checked; nothing uses it yet.",
+    "allowed_hosts": "Names, beside the loopback ones and `host`, under which a request may come (its `Host` and "
+    "`Origin`). Ports are not compared.",
+    "cwd": "Where relative paths of tools start. Without it: the folder the daemon was started in.",
+    "drain_s": "How long calls in flight may go on after a request to stop.",
+    "approval.mode": "What is asked about when a tool has no rule: nothing (`yolo`), what changes or executes "
+    "(`write`), everything (`always-ask`).",
+    "approval.tools": "A rule by tool name: `allow`, `deny` or `prompt`. It wins over the mode.",
+    "audit.sync": "Wait until each group of audit records is on the disk itself (`fdatasync`).",
+    "limits.in_flight": "Calls that run or wait at one time, and calls that wait for approval. One more is "
+    "answered 503.",
+    "limits.connections": "Open connections; beyond it, accepting pauses. Lowered, with a warning, to what the limit "
+    "on open files allows.",
+    "limits.sessions": "Sessions of the bridge. One more ends the one that was not seen for longest.",
+    "limits.body_bytes": "The largest request body. A larger one is answered 413.",
+    "limits.output_bytes": "Text of one result; more is cut in the middle.",
+    "limits.job_bytes": "Output kept on disk for one command; more is dropped, and the result says so.",
+    "xfer.dufs": "Name or path of the file server. Read and checked; file sharing is not there yet.",
+    "xfer.cloudflared": "Name or path of the tunnel program. Read and checked; the tunnel is not there yet.",
+}
+
+_UNSET: Final = {
+    "port": "chosen once, then kept",
+    "token": "made on the first start",
+    "cwd": "the folder of the start",
+}
+_PROBES: Final[dict[str, object]] = {"token": "short", "host": "http://x", "cwd": "relative"}
+"""Wrong values whose refusal tells the most; for every other field ``null`` does."""
+
+_STAND_IN: Final = "x" * 43
+_EXAMPLE: Final[JsonObject] = {
+    "port": 4801,
+    "host": "127.0.0.1",
+    "allowed_hosts": ["build.example.org"],
+    "approval": {"mode": "write", "tools": {"bash": "prompt", "write": "allow"}},
+    "audit": {"sync": True},
+    "drain_s": 10,
+    "limits": {"in_flight": 2000},
+}
+
+
+def page() -> str:
+    """Write the page."""
+    settings, _ = settings_from({"token": _STAND_IN})
+    rows = ((code(name), _default(settings, name), _rule(name), _PURPOSE[name]) for name in field_names())
+    settings_from({**_EXAMPLE, "token": _STAND_IN})
+    return (
+        head("Settings", "a2mcp/config/schema.py and a2mcp/reference/settings.py")
+        + _INTRODUCTION
+        + "\n"
+        + table(("field", "default", "rule", "meaning"), rows)
+        + '\nA dotted name is a field of an object: `approval.mode` is `{"approval": {"mode": …}}`. For example:\n\n'
+        + f"```json\n{json.dumps(_EXAMPLE, indent=2)}\n```\n"
+    )
+
+
+def _default(settings: Settings, name: str) -> str:
+    if name in _UNSET:
+        return _UNSET[name]
+    value: Any = settings
+    for part in name.split("."):
+        value = getattr(value, part)
+    return code(json.dumps(msgspec.to_builtins(value))) + _size(name, value)
+
+
+def _size(name: str, value: object) -> str:
+    if not name.endswith("_bytes") or not isinstance(value, int):
+        return ""
+    kib = value // 1024
+    return f" ({kib // 1024} MiB)" if kib >= 1024 else f" ({kib} KiB)"
+
+
+def _rule(name: str) -> str:
+    """Ask the schema itself: the words with which it refuses a wrong value."""
+    section, _, inner = name.rpartition(".")
+    wrong: Any = {inner: _PROBES.get(name)}
+    try:
+        settings_from({"token": _STAND_IN, **({section: wrong} if section else wrong)})
+    except SettingsError as error:
+        return error.text.removeprefix(f"field '{name}' ")
+    raise AssertionError(f"the schema takes a wrong value for '{name}'")
