@@ -3,7 +3,7 @@
 import itertools
 import math
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from a2mcp.bench.histogram import Histogram, bounds_of, bucket_of
@@ -35,6 +35,7 @@ def test_a_percentile_is_off_by_a_64th_at_most(values, share):
     assert exact <= histogram.percentile(share) <= exact + exact / 64 + 1
 
 
+@settings(max_examples=30)
 @given(st.lists(micros, max_size=50), st.lists(micros, max_size=50))
 def test_adding_two_histograms_is_recording_all_values_in_one(first, second):
     """Ours: a mix is measured step by step and then joined."""
@@ -51,6 +52,7 @@ def test_adding_two_histograms_is_recording_all_values_in_one(first, second):
     assert one.bars() == both.bars()
 
 
+@settings(max_examples=30)
 @given(st.lists(micros, min_size=1, max_size=100))
 def test_bars_hold_every_value_and_leave_no_hole(values):
     """Ours: a drawing must not lose calls."""

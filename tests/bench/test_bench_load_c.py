@@ -8,10 +8,10 @@ from benchmarks.bars import Bar
 from benchmarks.loader import PythonLoader, best
 
 
-@pytest.fixture
-def loader(tmp_path):
+@pytest.fixture(scope="module")
+def loader(tmp_path_factory):
     """The compiled client."""
-    found = best(tmp_path)
+    found = best(tmp_path_factory.mktemp("load"))
     if isinstance(found, PythonLoader):
         pytest.skip("no C compiler for load.c")
     return found
