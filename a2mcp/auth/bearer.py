@@ -6,6 +6,7 @@ log: whoever has no token must not be able to push real records out of a rolling
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import re
 import sys
@@ -21,8 +22,10 @@ _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr][ \t]+(.+)")
 
 
 def _to_stderr(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
+    # Nobody may be there to read it any more, which is no reason not to answer.
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
 
 
 class Bearer:

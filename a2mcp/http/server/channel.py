@@ -36,6 +36,7 @@ HALF_CLOSE_GRACE_S: Final = 2.0
 """How long a peer that ended its side still gets its answer: enough for ``nc -N``, short for one that has gone."""
 LINGER_S: Final = 2.0
 LINGER_BYTES: Final = 1 << 20
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _GONE: Final = frozenset(
     {errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN, errno.ECONNABORTED, errno.EPIPE, errno.EBADF}
@@ -105,10 +106,19 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         self.received(data)
 
     def _peer_ended(self) -> None:
-        if self.requests or self.total_outbufs_len:
-            self.peer_ended_at = time.monotonic()
-        else:
+        with self.requests_lock:
+            awaited = bool(self.requests or self.total_outbufs_len)
+            if awaited:
+                self.peer_ended_at = time.monotonic()
+        if not awaited:
             self.handle_close()
+
+    def send_continue(self) -> None:
+        """Say that the body may come. Called under ``requests_lock``, from any thread."""
+        if self.request is not None:
+            self.request.expect_continue = False
+            self.sent_continue = True
+            self._send(CONTINUE)
 
     def next_body_bytes(self) -> int:
         """The size of the body of the request at the head of the queue."""
@@ -133,28 +143,33 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def deliver(self, request: RequestParser, response: Response) -> None:
         """Send the response of the request at the head of the queue, then turn to the next. Called from any thread."""
         close = bool(request.connection_close or request.error is not None or self.server.draining)
-        version = request.version
-        if version == "1.0" and request.headers.get("CONNECTION", "").lower() != "keep-alive":
-            close = True
-        data = responses.encode(response, close=close, version=version, head_only=request.command == "HEAD")
+        data = responses.encode(response, close=close, version=request.version, head_only=request.command == "HEAD")
         if close:
             self._last_request = True
-            self._unread = request.truncated
+            self._unread = request.error is not None
         flushed = self._send(data)
         request.close()
         with self.requests_lock:
-            # PERF: the peer may have the response, and the loop its next request, before this line: whoever then finds
-            # the queue not empty starts it, and that is here.
-            if self.requests:
-                self.requests.pop(0)
-            if close:
-                self.requests.clear()
-                self.close_when_flushed = True
-            elif self.requests:
-                self.server.add_task(self)
-        self.active_at = time.monotonic()
+            self._turn_to_next(last=close)
+        # While its answer was awaited, the peer may not have been read from: what it sends next begins now.
+        self.active_at = self.began_at = time.monotonic()
         if close or not flushed or self.peer_ended_at:
             self.server.look_again(self)
+
+    def _turn_to_next(self, *, last: bool) -> None:
+        # PERF: the peer may have the response, and the loop its next request, before this: whoever then finds the queue
+        # not empty starts it, and that is here.
+        if self.requests:
+            self.requests.pop(0)
+        if last:
+            self.requests.clear()
+            self.close_when_flushed = True
+        elif self.requests:
+            self.server.add_task(self)
+        elif self.peer_ended_at:
+            self.close_when_flushed = True
+        elif self.request is not None and self.request.expect_continue and self.request.headers_finished:
+            self.send_continue()
 
     def _send(self, data: bytes) -> bool:
         """Send what the socket takes at once and leave the rest to the loop; whether nothing is left."""
@@ -177,8 +192,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             return 0
         except OSError:
             # Only the loop closes: another thread must not take the descriptor away under it.
-            self.will_close = True
-            self.server.look_again(self)
+            self.abandon()
             return len(data)
         return sent
 
@@ -195,6 +209,11 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             self._finish()
         if self.will_close:
             self.handle_close()
+
+    def abandon(self) -> None:
+        """Close without an answer, because there cannot be one. Called from any thread."""
+        self.will_close = True
+        self.server.look_again(self)
 
     def writable(self) -> bool:
         """Whether there is something to send or to end."""
@@ -238,7 +257,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
 
     def _refuse(self, error: RequestError) -> None:
         """Answer a request that is not whole, and end the connection."""
-        self._last_request = True
+        self._last_request = self._unread = True
         self._send(responses.encode(response_for(error), close=True, version="1.1"))
         self.close_when_flushed = True
         self.request = None

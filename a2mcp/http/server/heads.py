@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.parser import HTTPRequestParser, ParsingError, TransferEncodingNotImplemented
 
 if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
@@ -111,11 +111,16 @@ def _environ_of(head: ParsedHead) -> dict[str, Any]:
 def _parse(block: bytes, adj: Adjustments) -> ParsedHead:
     _check_lines(block.split(b"\r\n")[1:])
     parser: Any = HTTPRequestParser(adj)
-    parser.parse_header(block)
+    try:
+        parser.parse_header(block)
+    except ValueError as cause:  # What urlsplit says of half an IPv6 address; Waitress expects UnicodeError only.
+        raise ParsingError("Bad URI") from cause
     if parser.version not in ("1.0", "1.1"):
         raise ParsingError("HTTP version is not 1.0 or 1.1")
     if parser.version == "1.1" and "HOST" not in parser.headers:
         raise ParsingError("Host is missing")
+    if parser.version == "1.0" and "TRANSFER_ENCODING" in parser.headers:
+        raise ParsingError("Transfer-Encoding is not of HTTP/1.0")
     raw_path, _, query = parser.request_uri.partition("#")[0].partition("?")
     scheme, found, rest = raw_path.partition("://")
     authority = ""
@@ -148,6 +153,9 @@ def _check_lines(lines: list[bytes]) -> None:
             raise ParsingError(f"{name.decode()} is there twice")
         if name == b"content-length" and len(value.strip()) > _DIGITS_OF_A_LENGTH:
             raise ParsingError("Content-Length is invalid")
+        if name == b"transfer-encoding" and value.strip(b" \t").lower() != b"chunked":
+            # Waitress takes an empty one for none, which whoever stands between us and the client may not.
+            raise TransferEncodingNotImplemented("Transfer-Encoding is not 'chunked'")
         if b"\0" in value:
             raise ParsingError("A header holds a NUL")
         seen.add(name)

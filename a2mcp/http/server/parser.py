@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from waitress.buffers import OverflowableBuffer
 from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver, FixedStreamReceiver
 
-from a2mcp.errors import HeadersTooLarge, InvalidRequest, NotImplementedByServer, RequestError
+from a2mcp.errors import BodyTooLarge, HeadersTooLarge, InvalidRequest, NotImplementedByServer, RequestError
 
 if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
@@ -16,21 +17,32 @@ if TYPE_CHECKING:
     from a2mcp.http.guard import Guard
     from a2mcp.http.server.heads import HeadCache, ParsedHead
 
-WAITRESS_ERRORS: Final[dict[int, type[RequestError]]] = {431: HeadersTooLarge, 501: NotImplementedByServer}
+WAITRESS_ERRORS: Final[dict[int, type[RequestError]]] = {
+    413: BodyTooLarge,
+    431: HeadersTooLarge,
+    501: NotImplementedByServer,
+}
+CHUNK_LINE_BYTES: Final = 1024
+"""Of the line before a chunk, and of the trailer. Waitress has no limit, and copies what it has with every read."""
+
+# Whoever does not speak HTTP (TLS, a bare LF) never ends a head, and would wait for the deadline.
+_NO_HEAD: Final = re.compile(rb"\A[\r\n]*[^\r\n!#$%&'*+\-.^_`|~0-9A-Za-z]|(?<!\r)\n")
 
 
 class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no types.
     """A request in the making.
 
     ``error`` is one of ours once anything is wrong, and then ``completed`` is set and no more is read: a request is
-    refused when its head ends, not after its body. ``truncated`` says that there was more to come.
+    refused when its head ends, not after its body.
     """
 
     error: RequestError | None
+    # What a request is as long as its head cannot be read: its refusal is answered like any other.
+    command: str = ""
+    request_uri: str = "/"
     raw_path: str = "/"
     query: str = ""
     authority: str = ""
-    truncated = False
     environ: dict[str, Any]
     """The part of the WSGI environment that the head decides; to be copied, not changed."""
 
@@ -46,11 +58,24 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         # Waitress parses a stand-in head when the real one is too long, so its 431 counts before what that one says.
         too_long = self.error is not None and getattr(self.error, "code", 0) == HeadersTooLarge.status
         error: Any = self.error if too_long else self._refusal or self.error
-        if error is None and self.chunked and self.body_rcv and self._guard.exceeds(len(self.body_rcv)):
-            error = self._guard.too_large()
+        if error is None:
+            error = self._fault()
         if error is not None:
             self._refuse(error)
         return consumed
+
+    def _fault(self) -> RequestError | None:
+        """What is wrong with what came so far, although Waitress would wait for more."""
+        if not self.headers_finished:
+            return InvalidRequest("bad request: this is not HTTP") if _NO_HEAD.search(self.header_plus) else None
+        receiver = self.body_rcv
+        if not isinstance(receiver, ChunkedReceiver):
+            return None
+        if self._guard.exceeds(len(receiver)):
+            return self._guard.too_large()
+        if max(len(receiver.control_line), len(receiver.trailer)) > CHUNK_LINE_BYTES:
+            return InvalidRequest("bad request: a line between chunks is too long")
+        return None
 
     def parse_header(self, header_plus: bytes) -> None:
         """Take the head from the cache or parse it, then let the guard judge it. Called by Waitress."""
@@ -75,7 +100,8 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         # Waitress writes the counted length into the headers of a chunked request; the remembered head stays as it is.
         self.headers = dict(head.headers) if head.chunked else head.headers
         self.connection_close = head.connection_close
-        self.expect_continue = head.expect_continue
+        # Waitress would go on waiting for a body that was not announced.
+        self.expect_continue = head.expect_continue and (head.chunked or head.content_length > 0)
         self.chunked = head.chunked
         self.content_length = head.content_length
 
@@ -87,11 +113,14 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         return None
 
     def _refuse(self, error: Any) -> None:
-        """End the request here. Waitress's own errors become ours, with its words about what is wrong."""
+        """End the request here. Waitress's own errors become ours, with its words about what is wrong.
+
+        SECURITY: without the line it quotes, which may hold the token.
+        """
         if not isinstance(error, RequestError):
             kind = WAITRESS_ERRORS.get(error.code, InvalidRequest)
-            error = kind(f"bad request: {error.body}")
-        self.truncated = not self.headers_finished or self.chunked or self.content_length > self.body_bytes_received
+            said = error.body.partition(' "')[0]
+            error = kind(f"bad request: {said}")
         self.error = error
         self.completed = True
         self.expect_continue = False

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-READ: Final = select.POLLIN | select.POLLPRI
+# Not POLLPRI: a byte of urgent data, which nothing here reads, would stay ready for ever and spin the loop.
+READ: Final = select.POLLIN
 WRITE: Final = select.POLLOUT
 _HAS_EPOLL: Final = hasattr(select, "epoll")
 

@@ -31,6 +31,9 @@ class _Date:
 
 _date = _Date()
 
+# SECURITY: results hold what files and commands say, so no browser may take one for a page.
+_JSON: Final = b"Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n"
+
 
 def _head_start(status: int) -> bytes:
     return b"HTTP/1.1 %d %b\r\n" % (status, _REASONS.get(status, "Unknown").encode())
@@ -53,7 +56,7 @@ def encode(response: Response, *, close: bool, version: str, head_only: bool = F
     status, body = response.status, response.body
     lines = [_STARTS.get(status) or _head_start(status), b"Date: ", _date(), b"\r\n"]
     if body:
-        lines.append(b"Content-Type: application/json\r\n")
+        lines.append(_JSON)
     if status not in _BODILESS:
         lines.append(b"Content-Length: %d\r\n" % len(body))
     lines.extend(f"{name}: {value}\r\n".encode("latin-1") for name, value in response.headers)

@@ -134,7 +134,15 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             if channel.next_body_bytes() > INLINE_BODY_BYTES:
                 self._decode_elsewhere(channel)
             else:
-                channel.service()
+                self._serve(channel)
+
+    @staticmethod
+    def _serve(channel: Channel) -> None:
+        try:
+            channel.service()
+        except Exception:  # The rim: one request must not end the loop, nor the thread of the big bodies.
+            logger.exception("[a2mcp] internal error:")
+            channel.abandon()
 
     def _decode_elsewhere(self, channel: Channel) -> None:
         if self._bodies is None:
@@ -142,14 +150,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             threading.Thread(target=self._serve_bodies, args=(self._bodies,), name="Bodies", daemon=True).start()
         self._bodies.put(channel)
 
-    @staticmethod
-    def _serve_bodies(bodies: queue.SimpleQueue[Channel]) -> None:
+    def _serve_bodies(self, bodies: queue.SimpleQueue[Channel]) -> None:
         while True:
-            channel = bodies.get()
-            try:
-                channel.service()
-            except Exception:  # The rim of this thread.
-                logger.exception("[a2mcp] internal error:")
+            self._serve(bodies.get())
 
     def _settle(self, dispatcher: Any) -> None:
         fd = dispatcher._fileno  # noqa: SLF001  # Waitress's name for it; None once it is closed.
