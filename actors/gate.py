@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, assert_never
 
 from a2mcp.errors import A2mcpError
-from a2mcp.policy.waiting import Request, Waiting
+from a2mcp.policy.waiting import Request, Waiting, shown_arguments
 from a2mcp.tools.call import Call
 from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
@@ -74,7 +74,7 @@ class Gate(Actor[Command]):
                 (call, run_calls),
                 call_id=call.call_id,
                 tool=call.tool,
-                args=bytes(call.summary.args).decode(),
+                args=shown_arguments(bytes(call.arguments)),
                 session_id=call.session_id,
             )
         except A2mcpError as error:

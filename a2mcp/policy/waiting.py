@@ -26,6 +26,9 @@ _ALPHABET: Final = "abcdefghjkmnpqrstuvwxyz23456789"
 """Without the letters and digits that are taken for one another when typed."""
 _LETTERS: Final = 5
 
+MOST_SHOWN: Final = 16 * 1024
+"""Bytes of arguments that the operator is shown."""
+
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """A call as the operator sees it."""
@@ -35,9 +38,16 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     call_id: CallId
     tool: str
     args: str
-    """The arguments, folded as in the audit log."""
+    """The arguments as they came: the operator judges by them, so nothing short of ``MOST_SHOWN`` is folded away."""
     session_id: SessionId | None
     since: datetime
+
+
+def shown_arguments(raw: bytes) -> str:
+    """Write a call's arguments for the operator, cut where they are longer than anybody reads."""
+    text = raw[:MOST_SHOWN].decode("utf-8", "replace")
+    left = len(raw) - MOST_SHOWN
+    return text if left <= 0 else f"{text}… ({left} more bytes)"
 
 
 class _Waiter(NamedTuple, Generic[T]):

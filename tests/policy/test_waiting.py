@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from a2mcp.errors import Busy
-from a2mcp.policy.waiting import Request, Waiting, random_id
+from a2mcp.policy.waiting import MOST_SHOWN, Request, Waiting, random_id, shown_arguments
 
 
 class Turned:
@@ -100,3 +100,17 @@ def test_ids_are_short_and_have_no_characters_that_look_alike():
     ids = {random_id() for _ in range(200)}
     assert len(ids) > 190
     assert all(len(one) == 5 and not set(one) & set("0o1il") for one in ids)
+
+
+def test_the_operator_sees_a_long_command_whole() -> None:
+    """Ours: what is approved must have been readable; the folding of the audit log would hide it."""
+    command = b'{"command":"' + b"echo x; " * 400 + b'rm -rf data"}'
+
+    assert shown_arguments(command) == command.decode()
+
+
+def test_what_is_too_long_to_read_says_how_much_is_missing() -> None:
+    """Ours: every buffer has a chosen size, and what it cuts is said."""
+    shown = shown_arguments(b"x" * (MOST_SHOWN + 7))
+
+    assert shown.endswith("… (7 more bytes)")
