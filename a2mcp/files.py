@@ -36,13 +36,12 @@ def write_atomic(
 ) -> None:
     """Replace the file at ``path``, or make it, so that it is never seen half written.
 
-    A symbolic link at ``path`` is itself replaced, never written through: a caller who wants it followed resolves it.
+    A symbolic link at ``path`` is itself replaced: a caller who wants it followed resolves it.
 
     Args:
         path: the file; its folder must exist.
         data: all of the new content.
-        mode: permission bits. None keeps those of an existing file, with its owner and extended attributes as far as
-            permitted; a new file gets what the umask leaves of 0666.
+        mode: permission bits. None keeps an existing file's, with its owner and attributes; a new one gets the umask.
         sync: wait until the disk has it. False is for files whose loss in a power cut costs nothing.
         check: called right before the rename; what it raises leaves the target as it was.
 
@@ -51,23 +50,19 @@ def write_atomic(
     """
     old = _existing(path) if mode is None else None
     temporary = path.parent / f"{TEMP_PREFIX}{secrets.token_hex(8)}.tmp"
-    # A new file is born with its final mode because the kernel applies the umask; any other starts at 0600 and is
-    # widened once its content and owner are right.
+    # The kernel applies the umask to a new file at birth; any other is widened once content and owner are right.
     descriptor = os.open(temporary, _CREATE, 0o666 if mode is None and old is None else 0o600)
     try:
-        try:
+        with os.fdopen(descriptor, "wb", buffering=0):
             _fill(descriptor, data)
             _dress(descriptor, path, old, mode)
             if sync:
                 os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        if check is not None:
+        if check:
             check()
         temporary.rename(path)
     except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        _drop(temporary)
         raise
     if sync:
         sync_folder(path.parent)
@@ -208,6 +203,11 @@ def _existing(path: Path) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _drop(temporary: Path) -> None:
+    with contextlib.suppress(OSError):
+        temporary.unlink()
 
 
 def _fill(descriptor: int, data: bytes) -> None:

@@ -34,7 +34,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """What was done to it, for example ``PNG, 4000x3000, scaled to 1568x1176``."""
 
 
-class NoPicture(Exception):  # noqa: N818 - an answer rather than an error
+class NoPicture(Exception):
     """The bytes cannot be shown as a picture; the text says why."""
 
 

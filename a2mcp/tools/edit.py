@@ -21,7 +21,7 @@ from a2mcp.tools.output import clip_middle, human_size
 from a2mcp.tools.result import Outcome, Result, text
 from a2mcp.tools.schema import spec_for
 from a2mcp.tools.spec import Tier, Tool
-from a2mcp.tools.write import BaseHash  # noqa: TC001 - msgspec resolves it at run time
+from a2mcp.tools.write import BaseHash
 
 if TYPE_CHECKING:
     from pathlib import Path
