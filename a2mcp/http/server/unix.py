@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import socket
 
 THREADS: Final = 2
+STOP_S: Final = 1.0
 
 
 class OperatorServer:
@@ -38,7 +39,9 @@ class OperatorServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more questions. The thread ends with the process."""
+        """Take no more questions, but let one that is being answered finish. The thread ends with the process."""
+        # Its answer wakes the loop, which must still be there: `a2mcp stop` is such a question.
+        self._server.task_dispatcher.shutdown(cancel_pending=False, timeout=STOP_S)
         self._server.trigger.pull_trigger(self._server.close)
 
     def _run(self) -> None:
