@@ -20,7 +20,7 @@ _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 
 def show(result: Result, console: Console) -> None:
     """Print a result."""
-    console.print(_headline(result))
+    console.print(_headline(result), soft_wrap=True)
     console.print(_percentiles(result))
     for row in bars(result.histogram):
         console.print(Text(row), soft_wrap=True)
@@ -69,7 +69,7 @@ def _bar(share: float) -> str:
 def _headline(result: Result) -> Text:
     rate = f"{result.calls_per_second:,.0f} calls/s"
     rest = f"{result.calls:,} calls in {result.seconds:.1f} s, {result.clients} clients, {result.failed:,} failed"
-    return Text.assemble((rate, "bold"), f"  ({rest}; the client used {result.client_cpu_share:.0%} of a core)")
+    return Text.assemble((rate, "bold"), f"  ({rest}; client CPU {result.client_cpu_share:.0%})")
 
 
 def _percentiles(result: Result) -> Table:
