@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from functools import partial
+from typing import IO, TYPE_CHECKING, Final
 
 from a2mcp.errors import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from a2mcp.host.loop import Loop
 
 WAITING_BYTES: Final = 1 << 20
 """What may wait for a command that does not read."""
@@ -15,15 +21,20 @@ class Feeder:
     """A queue of bytes in front of a pipe.
 
     Args:
-        descriptor: the writing end, not blocking. Closed by whoever opened it.
+        stream: the writing end, not blocking. Closed here when all was said.
     """
 
-    __slots__ = ("_ending", "_waiting", "descriptor")
+    __slots__ = ("_ending", "_stream", "_waiting")
 
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
         self._waiting = bytearray()
         self._ending = False
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the pipe, or -1 once it is closed."""
+        return -1 if self._stream.closed else self._stream.fileno()
 
     def offer(self, data: bytes) -> None:
         """Add to what the command will read; no bytes at all mean end-of-file after what waits.
@@ -41,19 +52,22 @@ class Feeder:
         self._waiting += data
         self._ending = not data
 
-    def flush(self) -> bool:
-        """Pass on what the pipe takes; whether the pipe is to be closed now: all was said, or nobody listens."""
+    def pump(self, loop: Loop, fault: Callable[[], None]) -> None:
+        """Pass on what the pipe takes, and the rest when there is room."""
+        loop.forget(self.descriptor)
+        self._flush()
+        if self._waiting:
+            loop.on_writable(self.descriptor, partial(self.pump, loop, fault), fault)
+
+    def _flush(self) -> None:
+        """Write without waiting; close the pipe when all was said or nobody listens."""
         try:
             while self._waiting:
                 del self._waiting[: os.write(self.descriptor, self._waiting)]
         except BlockingIOError:
-            return False
+            return
         except OSError:
             self._waiting.clear()
             self._ending = True
-        return self._ending
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing waits."""
-        return not self._waiting
+        if self._ending:
+            self._stream.close()

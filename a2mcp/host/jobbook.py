@@ -38,7 +38,7 @@ class JobBook:
 
     def records(self) -> list[Record]:
         """Say how every job stands, oldest first."""
-        live = [self._runs.record(run) for run in self._runs.jobs()]
+        live = [self._runs.record(run) for run in self._runs.jobs.values()]
         names = {record.id for record in live}
         stored = [record for record in self._log.all() if record.id not in names]
         return sorted(stored + live, key=lambda record: record.started_at)
@@ -49,7 +49,7 @@ class JobBook:
         Raises:
             ToolError: there is no such job.
         """
-        run = self._runs.job(job)
+        run = self._runs.jobs.get(job)
         found = self._log.load(job) if run is None else self._runs.record(run)
         if found is None:
             raise ToolError(f"There is no job {job!a}.", hint="Call jobs with action=list for those that exist.")
@@ -61,7 +61,7 @@ class JobBook:
         Raises:
             ToolError: the output cannot be read.
         """
-        run = self._runs.job(job)
+        run = self._runs.jobs.get(job)
         if run is None:
             return self._log.read(job, stream, offset, limit)
         capture = run.capture(stream)
@@ -74,9 +74,9 @@ class JobBook:
         Raises:
             ToolError: there is no such job.
         """
-        run = self._runs.job(job)
+        run = self._runs.jobs.get(job)
         if run is None:
-            watcher.answer(self._stored(self.record(job)))
+            watcher.tell(self._stored(self.record(job)))
         else:
             self._runs.watch_run(run, watcher, timeout_s)
 
@@ -86,13 +86,13 @@ class JobBook:
         Raises:
             ToolError: there is no such job.
         """
-        run = self._runs.job(job)
+        run = self._runs.jobs.get(job)
         if run is not None:
             self._runs.stop(run, watcher)
             return
         record = self.record(job)
         if record.state is not State.ORPHAN or record.identity is None:
-            watcher.answer(self._stored(record))
+            watcher.tell(self._stored(record))
             return
         record.identity.signal_group(signal.SIGTERM)
         self._runs.loop.timers.after(_LOOK_S, lambda: self._see_orphan(record, watcher, GRACE_S))
@@ -103,7 +103,7 @@ class JobBook:
         Raises:
             ToolError: there is no such job, it has ended, or it takes no input.
         """
-        run = self._runs.job(job)
+        run = self._runs.jobs.get(job)
         if run is None:
             state = self.record(job).state
             raise ToolError(f"Job {job} takes no input: it is {state}.", hint="Start the command again.")
@@ -119,7 +119,7 @@ class JobBook:
             return
         ended = msgspec.structs.replace(record, state=State.ENDED, ending=Ending.STOPPED)
         self._log.save(ended)
-        watcher.answer(self._stored(ended))
+        watcher.tell(self._stored(ended))
 
     def _stored(self, record: Record) -> Report:
         out, err = self._size(record, "stdout"), self._size(record, "stderr")

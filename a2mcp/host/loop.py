@@ -59,6 +59,8 @@ class Loop:
         """Wait until something happens, at most ``limit_s``, and deal with it."""
         waits = [seconds for seconds in (self.timers.timeout(), limit_s) if seconds is not None]
         for key, _ in self._selector.select(min(waits) if waits else None):
+            if key.fileobj not in self._watched:
+                continue  # An earlier step of this turn has closed it.
             step, fault = key.data
             if not self._did(step):
                 self._did(fault)

@@ -5,6 +5,7 @@ Plain state; ``runs`` moves it along.
 
 from __future__ import annotations
 
+import logging
 import signal
 from typing import TYPE_CHECKING, Final
 
@@ -13,19 +14,21 @@ import msgspec
 from a2mcp.clock import iso
 from a2mcp.host.capture import Budget, Capture, Excerpt
 from a2mcp.host.feeder import Feeder
+from a2mcp.host.groups import Identity
 from a2mcp.host.joblog import Ending, Record, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from a2mcp.host.groups import Identity
-    from a2mcp.host.joblog import Stream
+    from a2mcp.host.joblog import JobLog, Stream
     from a2mcp.host.process import Child
     from a2mcp.host.timers import Timer
     from a2mcp.types import CallId, JobId
 
 _BY_SIGNAL: Final = 128
+
+logger = logging.getLogger("a2mcp.jobs")
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -59,6 +62,15 @@ class Watcher:
         self.owner = owner
         self.timer: Timer | None = None
 
+    def tell(self, report: Report) -> None:
+        """Tell, and make sure that it is not told again at the deadline."""
+        if self.timer is not None:
+            self.timer.cancel()
+        try:
+            self.answer(report)
+        except Exception:  # The rim towards whoever asked: the other watchers are told all the same.
+            logger.exception("[a2mcp] internal error: the state of a command could not be reported")
+
 
 class Run:
     """A command that was started and not yet let go.
@@ -78,7 +90,7 @@ class Run:
         self.started_at = started_at
         self.out = Capture(out.fileno(), budget)
         self.err = Capture(err.fileno(), budget)
-        self.feeder = None if stdin is None else Feeder(stdin.fileno())
+        self.feeder = None if stdin is None else Feeder(stdin)
         self.watchers: list[Watcher] = []
         self.job: JobId | None = None
         self.identity: Identity | None = None
@@ -131,12 +143,19 @@ class Run:
         """Give one of the two streams."""
         return self.out if stream == "stdout" else self.err
 
-    def close_stdin(self) -> None:
-        """Let the command see end-of-file."""
-        self.feeder = None
-        stdin = self.child.popen.stdin
-        if stdin is not None:
-            stdin.close()
+    def keep_in(self, log: JobLog) -> JobId:
+        """Become a job: from now on the output is in files and the run has a name."""
+        job = self.job = log.create()
+        if not self.child.reaped:
+            self.identity = Identity.of(self.child.pid)
+        self.out.keep_in(log.open_output(job, "stdout"))
+        self.err.keep_in(log.open_output(job, "stderr"))
+        return job
+
+    def descriptors(self) -> tuple[int, ...]:
+        """List what the loop may be looking at."""
+        mine = (self.out.descriptor, self.err.descriptor, self.child.exit_descriptor)
+        return mine if self.feeder is None else (*mine, self.feeder.descriptor)
 
     def cancel_timers(self) -> None:
         """Make sure that no deadline of this run fires any more."""

@@ -6,14 +6,13 @@ are seen by process descriptor, output by pipe. Does not know what a result look
 
 from __future__ import annotations
 
-import logging
 import signal
 from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.errors import ToolError
-from a2mcp.host.groups import Identity, inhabited
+from a2mcp.host.groups import inhabited
 from a2mcp.host.joblog import Ending, State
 from a2mcp.host.loop import Loop
 from a2mcp.host.run import Run, Watcher
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
 
     from a2mcp.clock import Clock
     from a2mcp.host.capture import Capture
-    from a2mcp.host.feeder import Feeder
     from a2mcp.host.joblog import JobLog, Record
     from a2mcp.host.process import Child
     from a2mcp.host.run import Report
+    from a2mcp.host.timers import Timer
     from a2mcp.types import CallId, JobId
 
 GRACE_S: Final = 2.0
@@ -36,9 +35,8 @@ LAST_WORDS_S: Final = 0.1
 """What a process that outlives its shell by a moment, such as ``> >(tee log)``, gets to finish its output."""
 
 _RECHECK_S: Final = 0.05
+_PRUNE_AFTER_S: Final = 0.5
 _REMEMBERED: Final = 256
-
-logger = logging.getLogger("a2mcp.jobs")
 
 
 class Runs:
@@ -58,11 +56,10 @@ class Runs:
         self._job_bytes = job_bytes
         self.loop = Loop(clock)
         self._live: set[Run] = set()
-        self._jobs: dict[JobId, Run] = {}
+        self.jobs: dict[JobId, Run] = {}
         self._cancelled_early: deque[CallId] = deque(maxlen=_REMEMBERED)
         self._stop_grace_s: float | None = None
-
-    # --- what can be asked of it ----------------------------------------------------------------------------------
+        self._pruning: Timer | None = None
 
     def running(self) -> int:
         """How many commands are looked after."""
@@ -90,14 +87,6 @@ class Runs:
         else:
             self._hand_back(run, watcher)
 
-    def job(self, job: JobId) -> Run | None:
-        """Find the run behind a job that is looked after."""
-        return self._jobs.get(job)
-
-    def jobs(self) -> list[Run]:
-        """List the runs that are jobs."""
-        return list(self._jobs.values())
-
     def record(self, run: Run) -> Record:
         """Say how a run stands."""
         return run.record(self._clock.monotonic())
@@ -124,7 +113,7 @@ class Runs:
                 hint="Start the command with wait=0 and a 'stdin' (it may be empty) to keep its input open.",
             )
         run.feeder.offer(data)
-        self._flush(run, run.feeder)
+        run.feeder.pump(self.loop, partial(self._give_up, run))
 
     def cancel(self, call_id: CallId) -> None:
         """End the command that a call waits for; a call that only watches a job is answered."""
@@ -170,7 +159,7 @@ class Runs:
         """Tell one watcher how the command stands; from now on it is a job."""
         run.watchers.remove(watcher)
         self._keep(run)
-        self._tell(watcher, run.report(self._clock.monotonic(), self.output_bytes))
+        watcher.tell(run.report(self._clock.monotonic(), self.output_bytes))
 
     def _readable(self, run: Run, capture: Capture) -> None:
         self._drain(run, capture)
@@ -222,6 +211,8 @@ class Runs:
         self._tell_all(run)
 
     def _stop(self, run: Run, ending: Ending, grace_s: float) -> None:
+        if run.over:
+            return
         kill_at = self._clock.monotonic() + grace_s
         if run.ending is None:
             run.ending = ending
@@ -251,30 +242,36 @@ class Runs:
         run.child.reap()
         if run.ending is None and run.child.left_something_running():
             # It may be on its way out, having closed its output a moment ago, or dead and not yet buried.
-            self.loop.timers.after(LAST_WORDS_S, partial(self._conclude, run))
+            self.loop.timers.after(LAST_WORDS_S, partial(self._look_again, run))
         else:
-            self._conclude(run)
+            self._conclude(run, group_remains=not run.silent)
 
-    def _conclude(self, run: Run) -> None:
-        if run not in self._live:
-            return
-        run.group_remains = not run.silent if run.ending else inhabited(run.child.pid)
+    def _look_again(self, run: Run) -> None:
+        if run in self._live:
+            self._conclude(run, group_remains=inhabited(run.child.pid))
+
+    def _conclude(self, run: Run, *, group_remains: bool) -> None:
+        run.group_remains = group_remains
         run.state = State.ENDED
         self._save(run)
         self._tell_all(run)
         self._let_go(run)
         run.child.close()
-        if run.job is not None:
-            self.log.prune(self._jobs.keys())
+        if run.job is not None and self._pruning is None:
+            # PERF: put off, so that a burst of ends reads the folder once.
+            self._pruning = self.loop.timers.after(_PRUNE_AFTER_S, self._prune)
+
+    def _prune(self) -> None:
+        self._pruning = None
+        self.log.prune(self.jobs.keys())
 
     def _let_go(self, run: Run) -> None:
         run.over = True
         self._live.discard(run)
         if run.job is not None:
-            self._jobs.pop(run.job, None)
+            self.jobs.pop(run.job, None)
         run.cancel_timers()
-        feeds = () if run.feeder is None else (run.feeder.descriptor,)
-        for descriptor in (run.out.descriptor, run.err.descriptor, run.child.exit_descriptor, *feeds):
+        for descriptor in run.descriptors():
             self.loop.forget(descriptor)
         run.out.close()
         run.err.close()
@@ -283,43 +280,21 @@ class Runs:
         self._let_go(run)
         run.child.discard()
 
-    # --- its files, its input, its watchers -----------------------------------------------------------------------
+    # --- its files, its watchers ----------------------------------------------------------------------------------
 
     def _keep(self, run: Run) -> None:
-        """Make the run a job: from now on its output is in files and it has a name."""
-        if run.job is not None:
-            return
-        run.job = self.log.create()
-        run.identity = Identity.of(run.child.pid)
-        self._jobs[run.job] = run
-        run.out.keep_in(self.log.open_output(run.job, "stdout"))
-        run.err.keep_in(self.log.open_output(run.job, "stderr"))
-        self._save(run)
+        """Make the run a job unless it is one."""
+        if run.job is None:
+            self.jobs[run.keep_in(self.log)] = run
+            self._save(run)
 
     def _save(self, run: Run) -> None:
         if run.job is not None:
             self.log.save(self.record(run))
 
-    def _flush(self, run: Run, feeder: Feeder) -> None:
-        self.loop.forget(feeder.descriptor)
-        if feeder.flush():
-            run.close_stdin()
-        elif not feeder.idle:
-            step, fault = partial(self._flush, run, feeder), partial(self._give_up, run)
-            self.loop.on_writable(feeder.descriptor, step, fault)
-
     def _tell_all(self, run: Run) -> None:
-        if not run.watchers:
-            return
-        report = run.report(self._clock.monotonic(), self.output_bytes)
-        watchers, run.watchers = run.watchers, []
-        for watcher in watchers:
-            self._tell(watcher, report)
-
-    def _tell(self, watcher: Watcher, report: Report) -> None:
-        if watcher.timer is not None:
-            watcher.timer.cancel()
-        try:
-            watcher.answer(report)
-        except Exception:  # The rim towards whoever asked: the other watchers are told all the same.
-            logger.exception("[a2mcp] internal error: the end of a command could not be reported")
+        if run.watchers:
+            report = run.report(self._clock.monotonic(), self.output_bytes)
+            watchers, run.watchers = run.watchers, []
+            for watcher in watchers:
+                watcher.tell(report)

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from a2mcp.errors import BadArgument
 from a2mcp.host.command import DEFAULT_WAIT_S, Command
+from a2mcp.host.feeder import WAITING_BYTES
 from a2mcp.host.paths import resolve
 from a2mcp.host.process import spawn
 from a2mcp.tools.schema import spec_for
@@ -68,7 +69,7 @@ def _command(params: BashParams, context: Context) -> Command:
             raise BadArgument("env", "names without '=' that are not empty", ascii(name))
         _require_passable("env", name)
         _require_passable(f"env.{name}", value)
-    return Command(
+    command = Command(
         text=params.command,
         cwd=resolve(params.cwd, context.cwd, field="cwd"),
         env=params.env,
@@ -76,6 +77,10 @@ def _command(params: BashParams, context: Context) -> Command:
         wait_s=params.wait,
         timeout_s=params.timeout,
     )
+    if command.keeps_stdin and len(command.stdin or b"") > WAITING_BYTES:
+        received = f"{len(command.stdin or b'')} bytes"
+        raise BadArgument("stdin", f"at most {WAITING_BYTES} bytes with wait=0", received, hint="Write the rest later.")
+    return command
 
 
 def _require_passable(field: str, value: str) -> None:

@@ -337,6 +337,7 @@ def test_400_mb_of_output_cost_little_memory(tmp_path):
         ({"command": "true", "cwd": "no/such"}, ("no/such", "No such file")),
         ({"command": "true", "cwd": "a\0b"}, ("cwd", "NUL")),
         ({"command": ""}, ("command",)),
+        ({"command": "cat", "wait": 0, "stdin": "x" * 2_000_000}, ("stdin", "wait=0")),
         ({"command": "true", "wait": -1}, ("wait",)),
         ({"command": "true", "timeout": 0}, ("timeout",)),
         ({"command": "true # " + "x" * 3_000_000}, ("longer than the system takes", "file")),

@@ -28,6 +28,10 @@ def job_of(shell, command, **args):
     return shell.bash(command, wait=0, **args).structured["jobId"]
 
 
+def ids(shell):
+    return [facts["id"] for facts in shell.jobs("list").structured["jobs"]]
+
+
 def zombies():
     """Return our ended children that nobody has reaped."""
     found = []
@@ -285,8 +289,8 @@ def test_what_a_crash_left_half_made_is_no_job(tmp_path):
     shell = Shell(tmp_path / "home")
     assert text_of(shell.jobs("list")) == "There are no jobs."
     shell.jobs("wait", id=job_of(shell, "true"))
+    shell.until(lambda: not (folder / "jaaaaaaaa").exists())
     assert (folder / "notes").exists()
-    assert not (folder / "jaaaaaaaa").exists()
     shell.close()
 
 
@@ -300,10 +304,9 @@ def test_the_oldest_ended_jobs_go_first(tmp_path):
     ended = [job_of(shell, f"echo {n}") for n in range(5)]
     for job in ended:
         shell.jobs("wait", id=job)
-    left = {facts["id"] for facts in shell.jobs("list").structured["jobs"]}
-    assert running in left
-    assert len(left & set(ended)) == 3
-    assert "There is no job" in text_of(shell.jobs("output", id=next(iter(set(ended) - left))))
+    shell.until(lambda: len(ids(shell)) == 4)
+    assert ids(shell) == [running, *ended[-3:]]
+    assert "There is no job" in text_of(shell.jobs("output", id=ended[0]))
     shell.close()
 
 
@@ -312,9 +315,9 @@ def test_the_bytes_of_ended_jobs_are_bounded(tmp_path):
     shell = Shell(tmp_path / "home", keep_bytes=100_000)
     for _ in range(3):
         shell.bash("head -c 90000 /dev/zero")
-    assert len(shell.jobs("list").structured["jobs"]) == 1
+    shell.until(lambda: len(ids(shell)) == 1)
     last = shell.bash("head -c 200000 /dev/zero").structured["jobId"]
-    assert [facts["id"] for facts in shell.jobs("list").structured["jobs"]] == [last]
+    shell.until(lambda: ids(shell) == [last])
     shell.close()
 
 
