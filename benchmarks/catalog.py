@@ -103,7 +103,7 @@ def _ours(work: Workplace) -> Server:
     home.mkdir(mode=0o700, exist_ok=True)
     settings = home / "a2mcp.json"
     settings.touch(mode=0o600)
-    settings.write_text(json.dumps({"port": work.port, "token": token}))
+    settings.write_text(json.dumps({"port": work.port, "token": token, "drain_s": 1}))
     command = (sys.executable, "-m", "benchmarks.daemon")
     return Server(name=OURS, version=__version__, command=command, cwd=HERE.parent, path="/", token=token, home=home)
 
