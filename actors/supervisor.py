@@ -106,7 +106,7 @@ class Supervisor(Actor[Died | Look]):
         while self._restarts[0] < now - WITHIN_S:
             self._restarts.popleft()
         if len(self._restarts) > RESTARTS:
-            self.end(f"{child.name} died {len(self._restarts)} times in {WITHIN_S:.0f} s")
+            self.end(f"actors died {len(self._restarts)} times in {WITHIN_S:.0f} s, {child.name} the last of them")
             return
         self.restarts += 1
         logger.error("[a2mcp] %s died and is started again", child.name)
