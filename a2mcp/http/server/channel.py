@@ -36,11 +36,39 @@ HALF_CLOSE_GRACE_S: Final = 2.0
 """How long a peer that ended its side still gets its answer: enough for ``nc -N``, short for one that has gone."""
 LINGER_S: Final = 2.0
 LINGER_BYTES: Final = 1 << 20
+STREAM_BYTES: Final = 4 << 20
+"""Unsent bytes of a stream at which its reader is taken for one that does not read, and dropped."""
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _GONE: Final = frozenset(
     {errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN, errno.ECONNABORTED, errno.EPIPE, errno.EBADF}
 )
+
+
+class Answering:
+    """One request of one channel: the ``Connection`` of its parked response."""
+
+    __slots__ = ("_channel", "_request")
+
+    def __init__(self, channel: Channel, request: RequestParser) -> None:
+        self._channel = channel
+        self._request = request
+
+    def deliver(self, response: Response) -> None:
+        """Send a whole response."""
+        self._channel.deliver(self._request, response)
+
+    def open_stream(self) -> None:
+        """Send the head of an event stream."""
+        self._channel.open_stream(self._request)
+
+    def push(self, data: bytes) -> None:
+        """Send a piece of the stream."""
+        self._channel.push(self._request, data)
+
+    def end_stream(self) -> None:
+        """End the stream, and turn to the next request."""
+        self._channel.end_stream(self._request)
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
@@ -136,7 +164,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             request = self.requests[0]
         answer = task.run(self.server.application, request)
         if isinstance(answer, Parked):
-            answer.attach(partial(self.deliver, request))
+            request.parked = answer
+            answer.attach(Answering(self, request))
         else:
             self.deliver(request, answer)
 
@@ -144,9 +173,32 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         """Send the response of the request at the head of the queue, then turn to the next. Called from any thread."""
         close = bool(request.connection_close or request.error is not None or self.server.draining)
         data = responses.encode(response, close=close, version=request.version, head_only=request.command == "HEAD")
+        self._unread = close and request.error is not None
+        self._end_request(request, data, close=close)
+
+    def open_stream(self, request: RequestParser) -> None:
+        """Send the head of an event stream as the response of the request at the head of the queue."""
+        # A client of HTTP/1.0 knows no chunks: its stream ends where the connection does.
+        self._stream(responses.stream_head(chunked=request.version == "1.1"))
+
+    def push(self, request: RequestParser, data: bytes) -> None:
+        """Send a piece of the stream."""
+        self._stream(responses.chunk(data) if request.version == "1.1" else data)
+
+    def end_stream(self, request: RequestParser) -> None:
+        """End the stream, then turn to the next request."""
+        close = bool(request.connection_close or request.version != "1.1" or self.server.draining)
+        self._end_request(request, responses.LAST_CHUNK if request.version == "1.1" else b"", close=close)
+
+    def _stream(self, data: bytes) -> None:
+        if self.total_outbufs_len > STREAM_BYTES:
+            self.abandon()
+        elif not self._send(data):
+            self.server.look_again(self)
+
+    def _end_request(self, request: RequestParser, data: bytes, *, close: bool) -> None:
         if close:
             self._last_request = True
-            self._unread = request.error is not None
         flushed = self._send(data)
         request.close()
         with self.requests_lock:
@@ -195,6 +247,14 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             self.abandon()
             return len(data)
         return sent
+
+    def handle_close(self) -> None:
+        """Close, and say so to whoever prepares an answer for this connection."""
+        super().handle_close()
+        with self.requests_lock:
+            left = [request.parked for request in self.requests if request.parked is not None]
+        for parked in left:
+            parked.gone()
 
     # --- ending ---------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from a2mcp.http.guard import Guard
     from a2mcp.http.server.heads import HeadCache, ParsedHead
+    from a2mcp.http.server.parked import Parked
 
 WAITRESS_ERRORS: Final[dict[int, type[RequestError]]] = {
     413: BodyTooLarge,
@@ -41,6 +42,8 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
     command: str = ""
     request_uri: str = "/"
     raw_path: str = "/"
+    parked: Parked | None = None
+    """The promise of this request's response, once the app has given one."""
     query: str = ""
     authority: str = ""
     environ: dict[str, Any]

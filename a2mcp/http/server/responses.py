@@ -39,6 +39,11 @@ def _head_start(status: int) -> bytes:
     return b"HTTP/1.1 %d %b\r\n" % (status, _REASONS.get(status, "Unknown").encode())
 
 
+# ``X-Accel-Buffering`` keeps a proxy from holding events back.
+_EVENTS: Final = (
+    b"Content-Type: text/event-stream\r\nX-Content-Type-Options: nosniff\r\n"
+    b"Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"
+)
 _STARTS: Final = {status: _head_start(status) for status in _REASONS}
 
 
@@ -68,3 +73,17 @@ def encode(response: Response, *, close: bool, version: str, head_only: bool = F
     if not head_only:
         lines.append(body)
     return b"".join(lines)
+
+
+def stream_head(*, chunked: bool) -> bytes:
+    """The head of an event stream."""
+    ending = b"Transfer-Encoding: chunked\r\n" if chunked else b"Connection: close\r\n"
+    return b"".join((_STARTS[200], b"Date: ", _date(), b"\r\n", _EVENTS, ending, b"\r\n"))
+
+
+def chunk(data: bytes) -> bytes:
+    """One chunk of a chunked body."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+LAST_CHUNK: Final = b"0\r\n\r\n"
