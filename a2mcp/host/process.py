@@ -16,6 +16,8 @@ import tempfile
 import threading
 from typing import IO, TYPE_CHECKING, Final
 
+import msgspec
+
 from a2mcp.errors import BadArgument, ToolError
 
 if TYPE_CHECKING:
@@ -140,7 +142,7 @@ def spawn(command: Command, *, started: float) -> Child:
         if stream is not None:
             os.set_blocking(stream.fileno(), False)
     try:
-        return Child(popen, command, started)
+        return Child(popen, _without_what_was_delivered(command), started)
     except OSError as error:
         popen.kill()
         popen.communicate()
@@ -175,6 +177,13 @@ def _stdin_for(command: Command) -> int | IO[bytes]:
     file.write(command.stdin)
     file.seek(0)
     return file
+
+
+def _without_what_was_delivered(command: Command) -> Command:
+    """Let go of standard input once the child has it: a job may run for days."""
+    if command.stdin is None or command.keeps_stdin:
+        return command
+    return msgspec.structs.replace(command, stdin=None)
 
 
 def _anonymous_file() -> IO[bytes]:

@@ -34,6 +34,7 @@ GRACE_S: Final = 2.0
 LAST_WORDS_S: Final = 0.1
 """What a process that outlives its shell by a moment, such as ``> >(tee log)``, gets to finish its output."""
 
+_STOP_PATIENCE_S: Final = 5.0
 _RECHECK_S: Final = 0.05
 _PRUNE_AFTER_S: Final = 0.5
 _REMEMBERED: Final = 256
@@ -97,8 +98,8 @@ class Runs:
         self._set_deadline(run, watcher, self._clock.monotonic() + timeout_s)
 
     def stop(self, run: Run, watcher: Watcher) -> None:
-        """End a run, TERM first and KILL after a grace, and tell ``watcher`` when it is over."""
-        run.watchers.append(watcher)
+        """End a run, TERM first and KILL after a grace, and tell ``watcher`` when it is over or will not be."""
+        self.watch_run(run, watcher, GRACE_S + _STOP_PATIENCE_S)
         self._stop(run, Ending.STOPPED, GRACE_S)
 
     def feed(self, run: Run, data: bytes) -> None:
@@ -293,8 +294,8 @@ class Runs:
             self.log.save(self.record(run))
 
     def _tell_all(self, run: Run) -> None:
-        if run.watchers:
-            report = run.report(self._clock.monotonic(), self.output_bytes)
-            watchers, run.watchers = run.watchers, []
-            for watcher in watchers:
-                watcher.tell(report)
+        if not run.watchers:
+            return
+        report = run.report(self._clock.monotonic(), self.output_bytes)
+        while run.watchers:
+            run.watchers.pop(0).tell(report)

@@ -15,6 +15,7 @@ from a2mcp.host import terminal
 from a2mcp.host.command import DEFAULT_WAIT_S
 from a2mcp.host.run import Watcher
 from a2mcp.tools.commandtext import command_result, notes, outcome
+from a2mcp.tools.output import clip_middle
 from a2mcp.tools.result import Result, text
 from a2mcp.tools.schema import spec_for
 from a2mcp.tools.spec import Tier, Tool
@@ -85,7 +86,7 @@ def answer(
     job = JobId(params.id or "")
     match params.action:
         case "list":
-            finish(_list(book.records()))
+            finish(_list(book.records(), output_bytes))
         case "output":
             finish(_output(params, book, job, output_bytes))
         case "wait":
@@ -96,13 +97,15 @@ def answer(
             finish(_write(params.input or "", book, job))
 
 
-def _list(records: list[Record]) -> Result:
+def _list(records: list[Record], output_bytes: int) -> Result:
     if not records:
         return text("There are no jobs.", structured={"jobs": []})
     lines = [
         f"{record.id}  {outcome(record)}  {record.started_at}  {_first_line(record.command)}" for record in records
     ]
-    return text("\n".join(lines), structured={"jobs": [_facts(record) for record in records]})
+    return text(
+        clip_middle("\n".join(lines), output_bytes), structured={"jobs": [_facts(record) for record in records]}
+    )
 
 
 def _facts(record: Record) -> dict[str, object]:
