@@ -11,7 +11,7 @@ from a2mcp.clock import SystemClock
 from a2mcp.tools import bash, jobs
 from a2mcp.tools.context import Context, Limits
 from a2mcp.tools.result import PENDING
-from actors.jobs import Cancel, GetRecords, GetRunning, Jobs, Port, Serve, StopAll, runs_for
+from actors.jobs import Jobs, Port, Serve, cancel, records, running, runs_for, stop_all
 from actors.kit import halt, launch
 from actors.ref import Ref
 
@@ -59,7 +59,7 @@ class Desk:
         deadline = time.monotonic() + DEADLINE_S
         while not condition():
             assert time.monotonic() < deadline
-            self.ref.ask(GetRunning(), timeout=5)
+            running(self.ref)
 
 
 @pytest.fixture
@@ -82,12 +82,12 @@ def test_a_command_is_completed_by_the_actor(desk):
 def test_a_jobs_call_is_answered_and_a_bad_one_explained(desk):
     """Ours."""
     job = desk.result_of(desk.begin(bash.TOOL, command="echo on; sleep 60", wait=0)).structured["jobId"]
-    assert desk.ref.ask(GetRunning(), timeout=5) == 1
-    (record,) = desk.ref.ask(GetRecords(), timeout=5)
+    assert running(desk.ref) == 1
+    (record,) = records(desk.ref)
     assert (record.id, record.state) == (job, "running")
     stopped = desk.result_of(desk.begin(jobs.TOOL, action="stop", id=job))
     assert stopped.structured["signal"] == "SIGTERM"
-    assert desk.ref.ask(GetRunning(), timeout=5) == 0
+    assert running(desk.ref) == 0
     refused = desk.result_of(desk.begin(jobs.TOOL, action="wait", id="jnothere22"))
     assert refused.is_error
     assert "There is no job" in text_of(refused)
@@ -96,17 +96,17 @@ def test_a_jobs_call_is_answered_and_a_bad_one_explained(desk):
 def test_cancel_ends_the_command_of_a_call(desk):
     """Ours."""
     ticket = desk.begin(bash.TOOL, command="sleep 60")
-    desk.ref.tell(Cancel(ticket.call_id))
+    cancel(desk.ref, ticket.call_id)
     assert "cancelled" in text_of(desk.result_of(ticket))
 
 
 def test_stop_all_answers_every_call(desk):
     """Row B08."""
     tickets = [desk.begin(bash.TOOL, command="sleep 60; true") for _ in range(20)]
-    desk.ref.tell(StopAll(5.0))
+    stop_all(desk.ref, grace_s=5.0)
     for ticket in tickets:
         assert "daemon is stopping" in text_of(desk.result_of(ticket))
-    desk.until(lambda: desk.ref.ask(GetRunning(), timeout=5) == 0)
+    desk.until(lambda: running(desk.ref) == 0)
 
 
 def test_a_handler_that_breaks_completes_its_call(desk, monkeypatch, caplog):
@@ -125,8 +125,8 @@ def test_a_handler_that_breaks_completes_its_call(desk, monkeypatch, caplog):
 
 def test_a_replacement_goes_on_with_the_commands(desk, monkeypatch, caplog):
     """Issue §4: a killed actor is replaced; what ran is still looked after."""
-    running = desk.begin(bash.TOOL, command="read -r line; echo got $line", wait=0, stdin="")
-    job = desk.result_of(running).structured["jobId"]
+    reader = desk.begin(bash.TOOL, command="read -r line; echo got $line", wait=0, stdin="")
+    job = desk.result_of(reader).structured["jobId"]
 
     def die(*_args, **_kwargs):
         raise SystemExit
@@ -148,7 +148,7 @@ def test_stopping_the_actor_kills_what_is_left(tmp_path):
     """Ours: no orphan when StopAll was not sent."""
     desk = Desk(tmp_path)
     job = desk.result_of(desk.begin(bash.TOOL, command="sleep 68", wait=0))
-    pid = desk.ref.ask(GetRecords(), timeout=5)[0].pid
+    pid = records(desk.ref)[0].pid
     assert job.structured["state"] == "running"
     assert halt(desk.actor, timeout=5)
     with pytest.raises(ProcessLookupError):
