@@ -190,23 +190,3 @@ def cancel(jobs: Ref[JobsMessage], call_id: CallId) -> None:
 def stop_all(jobs: Ref[JobsMessage], *, grace_s: float) -> None:
     """Have every command ended, and every one that still arrives."""
     jobs.insist(StopAll(grace_s))
-
-
-def cancel(jobs: Ref[JobsMessage], call_id: CallId) -> None:
-    """End the command that a call waits for, whether it has arrived there or not."""
-    jobs.insist(Cancel(call_id))
-
-
-def stop_all(jobs: Ref[JobsMessage], *, grace_s: float) -> None:
-    """End every command; ``running`` tells when they are gone."""
-    jobs.insist(StopAll(grace_s))
-
-
-def running(jobs: Ref[JobsMessage]) -> int:
-    """Count the commands that are looked after. Waits up to 5 s."""
-    return jobs.ask(GetRunning(), timeout=5)
-
-
-def records(jobs: Ref[JobsMessage]) -> tuple[Record, ...]:
-    """Say how every job stands, oldest first. Waits up to 5 s."""
-    return jobs.ask(GetRecords(), timeout=5)
