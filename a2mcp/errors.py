@@ -5,7 +5,7 @@ shell, a text that is safe to show to the caller, and a hint that says what to d
 tree to responses, ``a2mcp/cli`` to exit codes; nothing else maps errors.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class A2mcpError(Exception):
@@ -17,8 +17,11 @@ class A2mcpError(Exception):
     """
 
     status: ClassVar[int] = 500
-    code: ClassVar[int] = -32603
+    code: int = -32603
     exit_code: ClassVar[int] = 1
+
+    data: dict[str, Any] | None = None
+    """What goes into ``error.data``, for a program that reads it."""
 
     def __init__(self, text: str, *, hint: str = "") -> None:
         super().__init__(text)
@@ -41,6 +44,9 @@ class RequestError(A2mcpError):
     request_id = b"null"
     """The JSON of the id to answer with, where one could be read."""
 
+    headers: tuple[tuple[str, str], ...] = ()
+    """HTTP headers that the answer carries."""
+
 
 class ParseError(RequestError):
     """The body is not JSON."""
@@ -56,6 +62,53 @@ class InvalidParams(RequestError):
     """A message whose ``params`` cannot be what the method takes."""
 
     code = -32602
+
+
+class HeaderMismatch(RequestError):
+    """A header that must repeat what the body says, and does not (2026-07-28)."""
+
+    code = -32020
+
+
+class MissingCapability(RequestError):
+    """What was asked for needs something that the caller did not say it can do (2026-07-28).
+
+    Args:
+        text: what was asked for.
+        required: the capabilities that are missing, as the client would declare them.
+    """
+
+    code = -32021
+
+    def __init__(self, text: str, required: dict[str, Any]) -> None:
+        super().__init__(text, hint="Declare the capability, or do without.")
+        self.data = {"requiredCapabilities": required}
+
+
+class UnsupportedVersion(RequestError):
+    """A revision of MCP that is not spoken here."""
+
+    code = -32022
+
+    def __init__(self, requested: str, supported: list[str]) -> None:
+        super().__init__(f"protocol version {requested!r} is not supported")
+        self.data = {"supported": supported, "requested": requested}
+
+
+class MethodNotFound(RequestError):
+    """A method that does not exist in the dialect that was spoken."""
+
+    status = 404
+    code = -32601
+
+
+class ResourceNotFound(RequestError):
+    """A resource that is not there; its code is the dialect's."""
+
+    def __init__(self, uri: str, code: int) -> None:
+        super().__init__("resource not found")
+        self.code = code
+        self.data = {"uri": uri}
 
 
 class RequestTimeout(RequestError):

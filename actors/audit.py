@@ -18,7 +18,7 @@ from a2mcp.protocol import jsonrpc
 from a2mcp.protocol.content import encode_result
 from a2mcp.protocol.response import Response
 from a2mcp.tools.call import Call
-from a2mcp.tools.result import Result, text
+from a2mcp.tools.result import Encoded, Result, text
 from a2mcp.types import JsonObject, SessionId, new_call_id
 from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
@@ -145,13 +145,28 @@ def begin(audit: Ref[Command], call: Call, *, then: Ref[Any], message: Message) 
     audit.tell(Start(call, then, message))
 
 
-def finish(audit: Ref[Command], call: Call, result: Result) -> bool:
+def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded) -> bool:
     """End a call: record it and send the result. False when somebody else has ended it already."""
+    exchange = call.exchange
     # Encoded before it is claimed: what cannot be encoded must still be endable with an error.
-    body = jsonrpc.result(call.exchange.request_id, encode_result(result, structured=True))
+    if isinstance(outcome, Encoded):
+        encoded = exchange.dialect.sealed(outcome.body)
+    else:
+        encoded = encode_result(outcome, exchange.dialect)
     if not call.claim():
         return False
-    audit.insist(Done(call, result.is_error, Response(200, body)))
+    audit.insist(Done(call, outcome.is_error, Response(200, jsonrpc.result(exchange.request_id, encoded))))
+    return True
+
+
+def refuse(audit: Ref[Command], call: Call, error: A2mcpError) -> bool:
+    """End a call with a JSON-RPC error: record it and send the error, with the HTTP status that the dialect gives it."""
+    if not call.claim():
+        return False
+    exchange = call.exchange
+    status = error.status if exchange.dialect.http_statuses else 200
+    body = jsonrpc.error_of(exchange.request_id, error)
+    audit.insist(Done(call, is_error=True, response=Response(status, body)))
     return True
 
 

@@ -13,7 +13,7 @@ from a2mcp.tools import call as calls
 from a2mcp.tools.call import Call
 from a2mcp.tools.context import Context
 from a2mcp.tools.registry import Entry, Registry
-from a2mcp.tools.result import PENDING, Result, text
+from a2mcp.tools.result import PENDING, Encoded, Result, text
 from a2mcp.tools.spec import Lane
 from a2mcp.types import CallId
 from actors import audit, gate
@@ -168,7 +168,7 @@ class Executor(Actor[Command]):
             return
         self._pool.run(Run(call, entry, context, self._around.audit_writer))
 
-    def _finish(self, call: Call, result: Result) -> None:
+    def _finish(self, call: Call, result: Result | Encoded) -> None:
         self._calls.pop(call.call_id, None)
         audit.finish(self._around.audit_writer, call, result)
 

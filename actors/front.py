@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from a2mcp.audit.record import summarise
 from a2mcp.errors import Busy, Internal, Stopping
@@ -98,8 +99,9 @@ class Front:
         """Run a tool if the exchange's session is alive."""
         if len(self._open) >= self._most:
             raise Busy(f"{self._most} calls are in flight.", hint="Try again in a moment.")
+        summary = summarise(arguments)  # Before it is let in: what breaks here leaves nothing behind.
         admitted = self._let_in(exchange)
-        call = Call(new_call_id(), admitted, tool, arguments, summarise(arguments))
+        call = Call(new_call_id(), admitted, tool, arguments, summary)
         pending = self._open.get(id(admitted.reply))
         if pending is not None:
             pending.call = call
@@ -121,7 +123,7 @@ class Front:
         if len(self._open) >= self._most + RESERVE:
             raise Busy(f"{len(self._open)} requests are in flight.", hint="Try again in a moment.")
         reply = _Tracked(exchange.reply, self._open)
-        admitted = Exchange(reply, exchange.request_id, exchange.session_id)
+        admitted = replace(exchange, reply=reply)
         self._open[id(reply)] = _Pending(admitted, self._clock.monotonic())
         return admitted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -137,11 +137,17 @@ def result(request_id: bytes, encoded: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (request_id, encoded)
 
 
-def error(request_id: bytes, code: int, message: str) -> bytes:
+def error(request_id: bytes, code: int, message: str, data: Any = None) -> bytes:
     """The body of a JSON-RPC error."""
-    return b'{"jsonrpc":"2.0","id":%b,"error":{"code":%d,"message":%b}}' % (request_id, code, _encoder.encode(message))
+    more = b"" if data is None else b',"data":' + _encoder.encode(data)
+    return b'{"jsonrpc":"2.0","id":%b,"error":{"code":%d,"message":%b%b}}' % (
+        request_id,
+        code,
+        _encoder.encode(message),
+        more,
+    )
 
 
 def error_of(request_id: bytes, cause: A2mcpError) -> bytes:
     """The body of a JSON-RPC error for one of ours."""
-    return error(request_id, cause.code, str(cause))
+    return error(request_id, cause.code, str(cause), cause.data)

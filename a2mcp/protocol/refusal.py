@@ -17,10 +17,12 @@ RETRY_AFTER_S = "1"
 def response_for(error: A2mcpError, request_id: bytes = jsonrpc.NULL) -> Response:
     """The response for an error: a JSON-RPC error body, but an empty one for 405 (seed, "Transport")."""
     if isinstance(error, MethodNotAllowed):
-        return Response(error.status)
+        return Response(error.status, headers=error.headers)
     if not isinstance(error, RequestError):
         error = error if isinstance(error, Internal) else Internal()
     elif request_id == jsonrpc.NULL:
         request_id = error.request_id
-    headers = (("Retry-After", RETRY_AFTER_S),) if isinstance(error, Busy | Stopping) else ()
+    headers = getattr(error, "headers", ())
+    if isinstance(error, Busy | Stopping):
+        headers = (*headers, ("Retry-After", RETRY_AFTER_S))
     return Response(error.status, jsonrpc.error_of(request_id, error), headers)

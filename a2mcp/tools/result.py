@@ -24,7 +24,49 @@ class Image(msgspec.Struct, frozen=True, tag="image", tag_field="type", rename={
     mime_type: str
 
 
-Block = Text | Image
+class Audio(msgspec.Struct, frozen=True, tag="audio", tag_field="type", rename={"mime_type": "mimeType"}):
+    """A sound; ``data`` is base64."""
+
+    data: str
+    mime_type: str
+
+
+class ResourceLink(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag="resource_link",
+    tag_field="type",
+    rename={"mime_type": "mimeType"},
+    omit_defaults=True,
+):
+    """The address of something that the caller can read with ``resources/read``."""
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    """Bytes."""
+
+
+class ResourceContents(msgspec.Struct, frozen=True, kw_only=True, rename={"mime_type": "mimeType"}, omit_defaults=True):
+    """What a resource holds: ``text``, or ``blob`` in base64."""
+
+    uri: str
+    mime_type: str | None = None
+    text: str | None = None
+    blob: str | None = None
+
+
+class EmbeddedResource(msgspec.Struct, frozen=True, tag="resource", tag_field="type"):
+    """A resource, sent along."""
+
+    resource: ResourceContents
+
+
+Block = Text | Image | Audio | ResourceLink | EmbeddedResource
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +84,15 @@ class _Pending(enum.Enum):
 PENDING: Final = _Pending.PENDING
 """Returned by a tool whose call another actor completes later; no thread waits for it."""
 
-Outcome = Result | Literal[_Pending.PENDING]
+
+class Encoded(msgspec.Struct, frozen=True):
+    """The outcome of a call that is no tool's: the JSON of its ``result`` object."""
+
+    body: bytes
+    is_error: bool = False
+
+
+Outcome = Result | Encoded | Literal[_Pending.PENDING]
 
 
 def text(body: str, *, is_error: bool = False, structured: JsonObject | None = None) -> Result:

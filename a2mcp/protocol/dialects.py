@@ -1,0 +1,46 @@
+"""How one way of speaking MCP differs from another, as data: the transport has no ``if`` on a version."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+TEXT_AND_IMAGES: Final = frozenset({"text", "image", "resource"})
+
+
+class Dialect(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """One row of the table of differences. The defaults are the oldest revision of the standard dialect."""
+
+    name: str
+    version: str
+    """The revision it speaks."""
+    sessions: bool = False
+    """Whether every request but ``initialize`` needs one."""
+    streams: bool = True
+    """Whether an answer may be an event stream."""
+    blocks: frozenset[str] = TEXT_AND_IMAGES
+    """The kinds of content that go out as they are; others become text."""
+    structured: bool = False
+    """Whether results carry data beside their text."""
+    unknown_tool_is_error: bool = True
+    """Whether a tool that is not exposed is a JSON-RPC error rather than a result that says so."""
+    http_statuses: bool = False
+    """Whether an error of a method has an HTTP status of its own."""
+    closing_cancels: bool = False
+    """Whether a client that closes the connection cancels what it asked for."""
+    asks_by_stream: bool = False
+    """Whether a tool may ask the caller by a request on the call's own stream."""
+    asks_by_retry: bool = False
+    """Whether a tool may ask the caller by a result that wants the call again, with answers."""
+    cacheable: bool = False
+    """Whether lists and reads say how long they hold."""
+    resource_not_found: int = -32002
+    seal: bytes = b""
+    """Members that every result carries, as JSON with a leading comma."""
+
+    def sealed(self, encoded: bytes) -> bytes:
+        """Add what every result of this dialect carries to an encoded object."""
+        if not self.seal:
+            return encoded
+        return (encoded[:-1] + self.seal if len(encoded) > len(b"{}") else b"{" + self.seal[1:]) + b"}"
