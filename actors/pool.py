@@ -63,7 +63,13 @@ class Pool:
         while len(self._idle) > 1 and self._idle[0].idle_since < limit:
             halt(self._idle.pop(0), timeout=0)
         self._idle = [worker for worker in self._idle if worker.alive()]
-        lost = [self._busy.pop(worker) for worker in list(self._busy) if not worker.alive()]
+        lost = []
+        for worker in [worker for worker in self._busy if not worker.alive()]:
+            message = self._busy.pop(worker)
+            if worker.mailbox.empty():
+                lost.append(message)
+            else:  # It was never begun.
+                self._waiting.appendleft(message)
         while self._waiting and len(self._busy) < self._most:
             self.run(self._waiting.popleft())
         return lost

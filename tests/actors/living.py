@@ -117,14 +117,16 @@ class Ear:
         return heard()
 
 
-def exchange(session: str | None = "s", request_id: bytes = b"1") -> tuple[Exchange, Reply]:
+def exchange(session: str | None = "s", request_id: bytes = b"1", reply: Reply | None = None) -> tuple[Exchange, Reply]:
     """An exchange and the place where its answer goes."""
-    reply = Reply()
+    reply = reply or Reply()
     return Exchange(reply, request_id, None if session is None else SessionId(session)), reply
 
 
-def call_of(tool: str, arguments: bytes = b"{}", session: str | None = "s") -> tuple[Call, Reply]:
+def call_of(
+    tool: str, arguments: bytes = b"{}", session: str | None = "s", reply: Reply | None = None
+) -> tuple[Call, Reply]:
     """A call of a tool and the place where its answer goes."""
-    asked, reply = exchange(session)
+    asked, reply = exchange(session, reply=reply)
     raw = msgspec.Raw(arguments)
     return Call(new_call_id(), asked, tool, raw, summarise(raw)), reply

@@ -1,0 +1,119 @@
+"""The gate: calls that wait for the operator, and what becomes of them when it dies."""
+
+from __future__ import annotations
+
+import pytest
+from living import WAIT_S, Clock, Ear, Poison, call_of
+
+from a2mcp.policy.waiting import Waiting
+from actors import gate
+from actors.gate import Answered, Gate, Held
+from actors.kit import launch
+from actors.ref import Ref
+
+
+class Door:
+    """A gate and the executor it tells."""
+
+    def __init__(self, cap: int = 100) -> None:
+        self.waiting: Waiting[Held] = Waiting(cap, Clock())
+        self.mailbox = Gate.mailbox_for("Gate")
+        self.ref: Ref[gate.Command] = Ref(self.mailbox)
+        self.executor = Ear("Executor")
+        self.launch()
+
+    def launch(self) -> None:
+        self.actor = Gate(self.mailbox, waiting=self.waiting)
+        launch(self.actor)
+
+    def hold(self, tool: str = "bash", arguments: bytes = b'{"command":"ls"}') -> gate.Call:
+        call, _ = call_of(tool, arguments)
+        gate.wait(self.ref, call, run_calls=self.executor.ref)
+        return call
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door()
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("CRITICAL")
+
+
+def test_a_call_waits_until_the_operator_allows_it(door: Door) -> None:
+    """Issue, "Approval": the operator sees it and answers."""
+    call = door.hold()
+    (seen,) = gate.waiting(door.ref)
+    assert (seen.tool, seen.args, seen.call_id) == ("bash", '{"command":"ls"}', call.call_id)
+    assert door.executor.told == []
+
+    assert gate.answer(door.ref, seen.id, approve=True, reason="")
+
+    assert door.executor.wait_for(Answered) == [Answered(call, None)]
+    assert gate.waiting(door.ref) == ()
+
+
+def test_a_denied_call_is_told_why(door: Door) -> None:
+    """Issue, "Approval": deny is a result that the caller can read."""
+    door.hold()
+    door.hold()
+    first, second = gate.waiting(door.ref)
+
+    assert gate.answer(door.ref, second.id, approve=False, reason="not today")
+    assert gate.answer(door.ref, first.id, approve=False, reason="")
+
+    said = [answer.refusal for answer in door.executor.wait_for(Answered, 2)]
+    assert said == ["The operator denied this call: not today", "The operator denied this call."]
+
+
+def test_an_answer_counts_once_and_only_for_a_call_that_waits(door: Door) -> None:
+    """Ours: two operators, or a list from before."""
+    call = door.hold()
+    (seen,) = gate.waiting(door.ref)
+    assert not gate.answer(door.ref, "nosuch", approve=True, reason="")
+    assert gate.answer(door.ref, seen.id, approve=True, reason="")
+    assert not gate.answer(door.ref, seen.id, approve=False, reason="")
+
+    ended = door.hold()
+    ended.claim()
+    (seen,) = gate.waiting(door.ref)
+    assert not gate.answer(door.ref, seen.id, approve=True, reason="")
+    assert [answer.call for answer in door.executor.wait_for(Answered)] == [call]
+
+
+def test_a_full_gate_refuses_the_call() -> None:
+    """STYLE 12: every buffer has a chosen size."""
+    door = Door(cap=1)
+    door.hold()
+    refused = door.hold()
+
+    (answer,) = door.executor.wait_for(Answered)
+    assert answer.call is refused
+    assert "already wait for approval" in answer.refusal
+
+
+def test_a_new_gate_still_holds_what_the_dead_one_held(door: Door) -> None:
+    """Issue, "Actors": a killed actor is replaced."""
+    call = door.hold()
+    gate.waiting(door.ref)
+    door.mailbox.put(Poison())
+    door.actor.thread.join(WAIT_S)
+    door.launch()
+    (seen,) = gate.waiting(door.ref)
+
+    assert gate.answer(door.ref, seen.id, approve=True, reason="")
+    assert door.executor.wait_for(Answered) == [Answered(call, None)]
+
+
+def test_a_call_that_breaks_the_gate_is_refused_not_lost(door: Door) -> None:
+    """Issue, "Actors": the exchange that a killed actor held is answered with an error."""
+    door.waiting.add = _break  # type: ignore[method-assign, assignment]
+    call = door.hold()
+
+    assert door.executor.wait_for(Answered) == [Answered(call, "internal error")]
+
+
+def _break(*_args: object, **_options: object) -> None:
+    raise SystemExit
