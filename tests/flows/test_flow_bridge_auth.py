@@ -25,7 +25,7 @@ def _alive_afterwards(shared_daemon: Daemon) -> Iterator[None]:
     "given", ["Bearer {}", "bearer {}", "BEARER {}", "bEaReR {}", "Bearer  {}", "Bearer\t{}", "Bearer {} "]
 )
 def test_the_scheme_is_matched_in_any_case_and_the_space_may_be_wider(shared_daemon: Daemon, given: str) -> None:
-    """Seed, "Authentication" (鉴权): scheme case-insensitive, /^Bearer\\s+(.+)$/i; row A02, on ASCII space."""
+    r"""Seed, "Authentication" (鉴权): scheme case-insensitive, /^Bearer\s+(.+)$/i; row A02, on ASCII space."""
     client = shared_daemon.client(token=None)
 
     assert client.ask("initialize", Authorization=given.format(shared_daemon.token)).status == 200

@@ -203,9 +203,11 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         request.close()
         with self.requests_lock:
             self._turn_to_next(last=close)
+            # The loop stopped reading when the queue was longer than this.
+            room_again = len(self.requests) == LOOKAHEAD
         # While its answer was awaited, the peer may not have been read from: what it sends next begins now.
         self.active_at = self.began_at = time.monotonic()
-        if close or not flushed or self.peer_ended_at:
+        if close or not flushed or self.peer_ended_at or room_again:
             self.server.look_again(self)
 
     def _turn_to_next(self, *, last: bool) -> None:
