@@ -84,7 +84,8 @@ class Child:
 
     def reap(self) -> None:
         """Let the ended leader go. Waits for it, so call it after the exit was seen."""
-        self.popen.wait()
+        if self.popen.poll() is None:
+            self.popen.wait()
         self.reaped = True
 
     def left_something_running(self) -> bool:

@@ -281,8 +281,6 @@ class Runs:
         self._let_go(run)
         run.child.discard()
 
-    # --- its files, its watchers ----------------------------------------------------------------------------------
-
     def _keep(self, run: Run) -> None:
         """Make the run a job unless it is one."""
         if run.job is None:

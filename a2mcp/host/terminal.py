@@ -46,7 +46,7 @@ def decode(data: bytes, *, cut_before: bool = False, cut_after: bool = False) ->
     if cut_before:
         lead = data[: _LONGEST_CHARACTER - 1]
         data = data[len(lead) - len(lead.lstrip(_CONTINUATION)) :]
-    return decoder().decode(data, final=not cut_after)
+    return decoder().decode(data) if cut_after else data.decode("utf-8", "replace")
 
 
 def page(data: bytes, *, last: bool) -> tuple[str, int]:

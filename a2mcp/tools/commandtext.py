@@ -102,6 +102,8 @@ def _data(report: Report, out: str, err: str) -> dict[str, object]:
 
 def _shown(part: Excerpt, record: Record, stream: Stream) -> str:
     """Write both ends of a stream with a note about what lies between them."""
+    if not part.total:
+        return ""
     if not part.tail and not part.dropped:
         return terminal.clean(terminal.decode(part.head))
     head = terminal.clean(terminal.decode(part.head, cut_after=True))
