@@ -151,7 +151,9 @@ class Daemon:
     def _hurry(self) -> None:
         """A second signal: end what runs, and the process even when something hangs."""
         self._end_at_once()
-        threading.Timer(HURRY_S, os._exit, (1,)).start()
+        timer = threading.Timer(HURRY_S, os._exit, (1,))
+        timer.daemon = True  # Or the process would wait for it at its end.
+        timer.start()
 
     def _give_up(self, reason: str) -> None:
         logger.critical("[a2mcp] %s: the daemon ends", reason)

@@ -40,8 +40,8 @@ class _Pending(msgspec.Struct):
     exchange: Exchange
     since: float
     call: Call | None = None
-    sweeps_ended: int = 0
-    """Sweeps that found the call ended and its reply not sent."""
+    ended: float | None = None
+    """When a sweep first found the call ended and its reply not sent."""
 
 
 class _Tracked:
@@ -140,13 +140,14 @@ class Front:
 
     def sweep(self) -> None:
         """Find what actors lost, and have it answered. Called once a second by the loop."""
-        limit = self._clock.monotonic() - LOST_AFTER_S
+        now = self._clock.monotonic()
+        limit = now - LOST_AFTER_S
         old = [pending for pending in list(self._open.values()) if pending.since < limit]
         with contextlib.suppress(Busy):  # An executor that is behind is swept the next time.
             executor.sweep(self._executor, tuple(pending.call for pending in old if pending.call is not None))
         for pending in old:
-            if pending.call is not None and pending.call.has_ended():
-                pending.sweeps_ended += 1
-            if pending.call is None or pending.sweeps_ended > LOST_AFTER_S:
+            if pending.ended is None and pending.call is not None and pending.call.has_ended():
+                pending.ended = now
+            if pending.call is None or (pending.ended is not None and pending.ended < limit):
                 logger.error("[a2mcp] internal error: a request was lost")
                 pending.exchange.fail(Internal())

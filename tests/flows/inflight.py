@@ -29,7 +29,7 @@ class Later:
     def _run(self) -> None:
         try:
             self._value = self._action()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # Raised again where it is waited for.
             self._error = error
 
     @property

@@ -74,6 +74,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         self._on_tick = on_tick
         self._bodies: queue.SimpleQueue[Channel] | None = None
         self._running = True
+        # Reentrant: a signal handler may come while its own thread holds it.
+        self._waking = threading.RLock()
+        self._ended = False
         self.draining = False
         self.guard = guard
         adj = Adjustments(
@@ -225,6 +228,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         if self.draining:
             return
         self.draining = True
+        self._next_tick = 0.0  # The last tick set it a second away; from now on they come more often.
         self.accepting = False
         self.del_channel()
         self.socket.close()
@@ -236,6 +240,15 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
     def quiet(self) -> bool:
         """Whether no connection waits for an answer or has bytes to be sent."""
         return not any(channel.requests or channel.total_outbufs_len for channel in self.active_channels.values())
+
+    def pull_trigger(self) -> None:
+        """Wake the loop, if it is still there. Called from any thread or signal handler.
+
+        Once the loop has ended its pipe's descriptor may be another file, into which nothing must be written.
+        """
+        with self._waking:
+            if not self._ended:
+                super().pull_trigger()
 
     def finish(self) -> None:
         """End the loop. Called from any thread or signal handler."""
@@ -250,6 +263,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
     def _close_all(self) -> None:
         for channel in list(self.active_channels.values()):
             channel.handle_close()
-        self.trigger.close()
+        with self._waking:
+            self._ended = True
+            self.trigger.close()
         self.socket.close()
         self._poller.close()
