@@ -1,4 +1,4 @@
-"""What a2mcp costs beside others: one run starts every server in turn, puts the same load on it, and writes the table.
+"""What a2mcp costs beside others: one run starts all servers, puts the same load on each in turn, and writes the table.
 
 ``python -m benchmarks [--quick]``, or ``make bench``. ``catalog`` says which servers there are and how they are
 installed, ``servers`` starts and stops them, ``loader`` puts load on one, ``crowd`` holds a thousand hanging calls,

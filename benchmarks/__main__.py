@@ -17,7 +17,7 @@ from benchmarks import loader, report
 from benchmarks.bars import Medians, judge
 from benchmarks.catalog import HERE, MAKERS, Workplace, gather
 from benchmarks.rounds import FULL, QUICK, Rounds
-from benchmarks.servers import allow_files, free_port
+from benchmarks.servers import allow_files
 
 
 @click.command()
@@ -25,12 +25,12 @@ from benchmarks.servers import allow_files, free_port
 @click.option("--only", multiple=True, type=click.Choice(list(MAKERS)), help="Measure these servers only.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=HERE.parent / "docs" / "benchmarks")
 def main(*, quick: bool, only: tuple[str, ...], out: Path) -> None:
-    """Start a2mcp and its peers in turn, put the same load on each, and write table, JSON and chart."""
+    """Start a2mcp and its peers, put the same load on each in turn, and write table, JSON and chart."""
     # The servers have sessions of their own: they must be ended by us, also when we are.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     allow_files()
     with tempfile.TemporaryDirectory(prefix="a2mcp-benchmark-") as folder:
-        work = Workplace(Path(folder), free_port())
+        work = Workplace(Path(folder))
         servers, skipped = gather(work)
         servers = [server for server in servers if not only or server.name in only]
         for name, why in skipped.items():

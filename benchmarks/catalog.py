@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from benchmarks.servers import free_port
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -35,6 +37,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     version: str
+    port: int
     command: tuple[str, ...]
     cwd: Path
     path: str = "/mcp"
@@ -45,10 +48,9 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Workplace(msgspec.Struct, frozen=True):
-    """A temporary folder with the file that is read, and the port everything listens on."""
+    """A temporary folder with the file that is read."""
 
     folder: Path
-    port: int
 
     @property
     def small(self) -> Path:
@@ -99,31 +101,36 @@ def _node_peer(folder: str, package: str, *more: str) -> tuple[Path, str]:
 def _ours(work: Workplace) -> Server:
     from a2mcp import __version__  # noqa: PLC0415 - only the run itself needs it
 
-    home, token = work.folder / "home", secrets.token_urlsafe(32)[:32]
+    home, token, port = work.folder / "home", secrets.token_urlsafe(32)[:32], free_port()
     home.mkdir(mode=0o700, exist_ok=True)
     settings = home / "a2mcp.json"
     settings.touch(mode=0o600)
-    settings.write_text(json.dumps({"port": work.port, "token": token, "drain_s": 1}))
+    settings.write_text(json.dumps({"port": port, "token": token, "drain_s": 1}))
     command = (sys.executable, "-m", "benchmarks.daemon")
-    return Server(name=OURS, version=__version__, command=command, cwd=HERE.parent, path="/", token=token, home=home)
+    return Server(
+        name=OURS, version=__version__, port=port, command=command, cwd=HERE.parent, path="/", token=token, home=home
+    )
 
 
 def _hello(work: Workplace) -> Server:
     version = _run(sys.executable, "-c", "from importlib.metadata import version; print(version('waitress'))")
-    command = (sys.executable, str(HERE / "peers" / "waitress_hello.py"), str(work.port))
-    return Server(name=HELLO, version=version, command=command, cwd=work.folder, speaks_mcp=False)
+    port = free_port()
+    command = (sys.executable, str(HERE / "peers" / "waitress_hello.py"), str(port))
+    return Server(name=HELLO, version=version, port=port, command=command, cwd=work.folder, speaks_mcp=False)
 
 
 def _mcp(work: Workplace) -> Server:
     python, version = _python_peer("mcp", "mcp>=2.3,<3", "uvicorn", "uvloop", "httptools")
-    command = (str(python), str(HERE / "peers" / "mcp_sdk.py"), str(work.port), str(work.small))
-    return Server(name="mcp (PyPI)", version=version, command=command, cwd=work.folder)
+    port = free_port()
+    command = (str(python), str(HERE / "peers" / "mcp_sdk.py"), str(port), str(work.small))
+    return Server(name="mcp (PyPI)", version=version, port=port, command=command, cwd=work.folder)
 
 
 def _fastmcp(work: Workplace) -> Server:
     python, version = _python_peer("fastmcp", "fastmcp>=4,<5", "uvicorn", "uvloop", "httptools")
-    command = (str(python), str(HERE / "peers" / "fastmcp_server.py"), str(work.port), str(work.small))
-    return Server(name="fastmcp", version=version, command=command, cwd=work.folder)
+    port = free_port()
+    command = (str(python), str(HERE / "peers" / "fastmcp_server.py"), str(port), str(work.small))
+    return Server(name="fastmcp", version=version, port=port, command=command, cwd=work.folder)
 
 
 def _typescript(work: Workplace) -> Server:
@@ -132,8 +139,9 @@ def _typescript(work: Workplace) -> Server:
         raise NotInstallable("node is not installed")
     place, version = _node_peer("node", "@modelcontextprotocol/sdk@1", "zod@4")
     shutil.copy(HERE / "peers" / "ts_sdk.mjs", place)
-    command = (node, "ts_sdk.mjs", str(work.port), str(work.small))
-    return Server(name="TypeScript SDK", version=version, command=command, cwd=place)
+    port = free_port()
+    command = (node, "ts_sdk.mjs", str(port), str(work.small))
+    return Server(name="TypeScript SDK", version=version, port=port, command=command, cwd=place)
 
 
 def _bun(work: Workplace) -> Server:
@@ -142,8 +150,9 @@ def _bun(work: Workplace) -> Server:
     _run(program, "--version")
     token = secrets.token_urlsafe(32)
     script, log = HERE / "peers" / "bun_estimate.mjs", work.folder / "bun.log"
-    command = (str(program), str(script), str(work.port), str(work.small), token, str(log))
-    return Server(name="Bun estimate", version=version, command=command, cwd=work.folder, token=token)
+    port = free_port()
+    command = (str(program), str(script), str(port), str(work.small), token, str(log))
+    return Server(name="Bun estimate", version=version, port=port, command=command, cwd=work.folder, token=token)
 
 
 MAKERS: Final[dict[str, Callable[[Workplace], Server]]] = {

@@ -1,11 +1,13 @@
 """What is measured, in which order, and for how long.
 
-A round starts every server once, one after the other, and measures everything on it; there are several rounds, so that
-what the machine does beside (a warm processor, another program) falls on all servers alike. Figures are medians.
+A round starts every server anew, then puts each load on one server after the other before the next load begins: so what
+the machine does beside (a warm processor, another program) falls on all servers alike. Idle servers take no processor
+time. Figures are medians over the rounds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import time
 from typing import TYPE_CHECKING, Final
@@ -22,7 +24,7 @@ from benchmarks.loader import LoadFailed, Sample
 from benchmarks.servers import DidNotStart, running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from benchmarks.catalog import Server, Workplace
     from benchmarks.loader import Loader
@@ -113,57 +115,71 @@ class Rounds:
         self._say = say
         self._findings = Findings()
         self._round = 0
+        self._deadline = 0.0
 
     def run(self) -> Findings:
         """Measure everything; what failed is in ``problems`` and missing from the figures."""
         self._work.small.write_text(SMALL_FILE)
-        begun = time.monotonic()
+        self._deadline = time.monotonic() + self._pace.limit
         for number in range(1, self._pace.rounds + 1):
             self._round = number
-            for server in self._servers:
-                if time.monotonic() - begun > self._pace.limit:
-                    self._problem(f"the time was up in round {self._round}, before {server.name}")
-                    return self._findings
-                self._say(f"round {self._round}/{self._pace.rounds}: {server.name} {server.version}")
-                self._one(server)
-            self._findings.rounds = self._round
+            try:
+                self._one_round()
+            except TimeoutError as error:
+                self._problem(str(error))
+                break
+            self._findings.rounds = number
         return self._findings
 
-    def _one(self, server: Server) -> None:
+    def _one_round(self) -> None:
+        with contextlib.ExitStack() as stack:
+            alive = {server: self._start(stack, server) for server in self._servers}
+            running_now = {server: process for server, process in alive.items() if process is not None}
+            for operation in operations(self._work):
+                self._say(f"round {self._round}/{self._pace.rounds}: {operation.name}")
+                self._on_all(list(running_now), operation)
+                if operation.name == "echo":
+                    for server, process in running_now.items():
+                        self._gauge(server, "memory after load MB", process.memory_mb())
+            for server, process in running_now.items():
+                if server.name == OURS:
+                    self._only_ours(server, process)
+
+    def _start(self, stack: contextlib.ExitStack, server: Server) -> Running | None:
         try:
-            with running(server, self._work) as process:
-                self._gauge(server, "startup ms", process.startup_ms)
-                self._measure(server, process)
-        except DidNotStart as error:
+            process = stack.enter_context(running(server, self._work))
+            if server.speaks_mcp:
+                open_session(self._plan(server, Step(method="ping"), 1, 0))
+        except (DidNotStart, HandshakeFailed) as error:
             self._problem(f"{server.name} did not start: {error}")
-        except (HandshakeFailed, OSError) as error:
-            self._problem(f"{server.name}: {error}")
-
-    def _measure(self, server: Server, process: Running) -> None:
-        if server.speaks_mcp:
-            open_session(self._plan(server, Step(method="ping"), 1, 0))
+            return None
+        self._gauge(server, "startup ms", process.startup_ms)
         self._gauge(server, "memory idle MB", process.memory_mb())
-        for operation in self._operations_of(server):
-            for clients in CLIENTS:
-                self._load(server, operation, clients)
-            if operation.name == "echo":
-                self._gauge(server, "memory after load MB", process.memory_mb())
-        if server.name == OURS:
-            self._commands(server)
-            self._crowds(server, process)
+        return process
 
-    def _operations_of(self, server: Server) -> Iterator[Operation]:
-        for operation in operations(self._work):
-            if server.speaks_mcp or operation.name == "echo":
-                yield operation
+    def _on_all(self, servers: list[Server], operation: Operation) -> None:
+        for clients in CLIENTS:
+            for server in servers:
+                if server.speaks_mcp or operation.name == "echo":
+                    self._load(server, operation, clients)
+
+    def _only_ours(self, server: Server, process: Running) -> None:
+        self._say(f"round {self._round}/{self._pace.rounds}: {_BASH.name}, and the crowds")
+        self._commands(server)
+        try:
+            self._crowds(server, process)
+        except (HandshakeFailed, OSError) as error:
+            self._problem(f"{server.name}, beside a crowd: {error}")
 
     def _load(self, server: Server, operation: Operation, clients: int, label: str | None = None) -> None:
+        if time.monotonic() > self._deadline:
+            raise TimeoutError(f"the time was up in round {self._round}, before {operation.name} of {server.name}")
         seconds = self._pace.echo_seconds if operation.name == "echo" else self._pace.seconds
         plan = self._plan(server, operation.step, clients, seconds)
         name = label or operation.name
         try:
             sample = self._loader.put(plan, TEXT if server.name == HELLO else operation.expect)
-        except LoadFailed as error:
+        except (LoadFailed, HandshakeFailed) as error:
             self._problem(f"{server.name}, {name}, {clients} clients: {error}")
             return
         if sample.errors:
@@ -172,17 +188,17 @@ class Rounds:
         self._findings.figures.append(figure)
 
     def _crowds(self, server: Server, process: Running) -> None:
-        """The same load at 16 clients: alone, beside calls that hang, beside connections that idle."""
+        """The same load at 16 clients: alone, beside idle connections, beside calls that hang and go on hanging."""
         echo = next(each for each in operations(self._work) if each.name == "echo")
         plan = self._plan(server, echo.step, 1, 0)
         self._load(server, echo, 16, "echo alone")
+        with crowd.idle(plan) as sockets:
+            self._load(server, echo, 16, "echo beside idle")
+            self._undisturbed("idle connections", crowd.disturbed(sockets))
         with crowd.hanging(plan) as sockets:
             self._load(server, echo, 16, "echo beside hanging")
             self._gauge(server, "memory hanging MB", process.memory_mb())
             self._undisturbed("hanging calls", crowd.disturbed(sockets))
-        with crowd.idle(plan) as sockets:
-            self._load(server, echo, 16, "echo beside idle")
-            self._undisturbed("idle connections", crowd.disturbed(sockets))
 
     def _undisturbed(self, what: str, count: int) -> None:
         if count:
@@ -207,7 +223,7 @@ class Rounds:
 
     def _plan(self, server: Server, step: Step, clients: int, seconds: float) -> Plan:
         return Plan(
-            address=resolve(f"http://127.0.0.1:{self._work.port}{server.path}"),
+            address=resolve(f"http://127.0.0.1:{server.port}{server.path}"),
             steps=(step,),
             clients=clients,
             seconds=seconds,

@@ -68,12 +68,12 @@ def running(server: Server, work: Workplace) -> Iterator[Running]:
     Raises:
         DidNotStart: see there.
     """
-    log = work.folder / "server.log"
+    log = work.folder / f"server-{server.port}.log"
     with log.open("wb") as output:
         begun = time.perf_counter()
         process = _spawn(server, output)
         try:
-            _await_port(process, work.port, log)
+            _await_port(process, server.port, log)
             yield Running(process, (time.perf_counter() - begun) * 1000)
         finally:
             _end(process)

@@ -32,7 +32,7 @@ def a_run():
 
 
 def a_server(name, folder):
-    return Server(name=name, version="1", command=(), cwd=folder)
+    return Server(name=name, version="1", port=9, command=(), cwd=folder)
 
 
 def test_a_report_is_a_page_a_chart_and_facts(tmp_path):
@@ -89,7 +89,7 @@ def test_a_peer_that_cannot_be_installed_is_left_out_by_name(tmp_path, monkeypat
 
     makers = {"good": lambda work: a_server("good", work.folder), "bad": missing}
     monkeypatch.setattr(catalog, "MAKERS", makers)
-    servers, skipped = gather(Workplace(tmp_path, 1))
+    servers, skipped = gather(Workplace(tmp_path))
     assert [server.name for server in servers] == ["good"]
     assert skipped == {"bad": "npm: not found"}
 
