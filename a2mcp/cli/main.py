@@ -1,7 +1,8 @@
 """The command ``a2mcp``: which verbs there are, and what their errors mean to a shell.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 another daemon serves this home, 4 cannot listen, 5 no daemon
-runs. They come from the error tree; no verb chooses one by itself.
+runs; 6 to 9 are those of ``call``: the tool failed, refused, unreachable, timed out. They come from the error tree; no
+verb chooses one by itself.
 
 ``a2mcp/__main__.py`` calls ``cli`` with a dictionary as the context's object: its ``serve`` is the function that runs a
 daemon in the foreground, ``serve(home) -> exit code``. So this package never imports the living side.
@@ -29,12 +30,17 @@ VERBS: Final = (
     "deny",
     "audit",
     "jobs",
+    "connect",
+    "disconnect",
+    "tools",
+    "call",
     "bench",
     "doctor",
+    "install-service",
     "completion",
     "version",
 )
-"""In the order of the help. The verb ``x`` is the object ``x`` in the module ``a2mcp.cli.x``."""
+"""In the order of the help. The verb ``x-y`` is the object ``x_y`` in the module ``a2mcp.cli.x_y``."""
 
 
 class LazyGroup(click.Group):
@@ -50,7 +56,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"a2mcp.cli.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(importlib.import_module(f"a2mcp.cli.{name}"), name)
         return command
 
     def resolve_command(
@@ -82,5 +89,6 @@ def cli() -> None:
     """Lend this machine's hands to any MCP client.
 
     Settings are in a2mcp.json; A2MCP_HOME names one folder for everything. Exit codes: 0 done, 1 failed, 2 wrong usage
-    or settings, 3 another daemon serves this home, 4 cannot listen, 5 no daemon runs.
+    or settings, 3 another daemon serves this home, 4 cannot listen, 5 no daemon runs; of a call also 6 the tool failed,
+    7 refused, 8 unreachable, 9 timed out.
     """

@@ -37,6 +37,11 @@ def as_document(value: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
+def compact(value: Any) -> str:
+    """Write any value as JSON on one line."""
+    return msgspec.json.encode(value).decode()
+
+
 def visible(text: str) -> str:
     """Write what a terminal would obey, or hide, as an escape."""
     if text.isprintable():
