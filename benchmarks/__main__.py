@@ -17,7 +17,7 @@ from benchmarks import loader, report
 from benchmarks.bars import Medians, judge
 from benchmarks.catalog import HERE, MAKERS, Workplace, gather
 from benchmarks.rounds import FULL, QUICK, Rounds
-from benchmarks.servers import allow_files
+from benchmarks.servers import DidNotStart, allow_files
 
 
 @click.command()
@@ -36,7 +36,10 @@ def main(*, quick: bool, only: tuple[str, ...], out: Path) -> None:
         for name, why in skipped.items():
             click.echo(f"skipped {name}: {why}")
         client = loader.best(work.folder)
-        findings = Rounds(servers, work, client, QUICK if quick else FULL, click.echo).run()
+        try:
+            findings = Rounds(servers, work, client, QUICK if quick else FULL, click.echo).run()
+        except DidNotStart as error:
+            raise click.ClickException(str(error)) from error
     result = report.Report(
         date=datetime.now(UTC).date().isoformat(),
         quick=quick,

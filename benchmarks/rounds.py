@@ -118,7 +118,11 @@ class Rounds:
         self._deadline = 0.0
 
     def run(self) -> Findings:
-        """Measure everything; what failed is in ``problems`` and missing from the figures."""
+        """Measure everything; what failed is in ``problems`` and missing from the figures.
+
+        Raises:
+            DidNotStart: our own server; without it there is nothing to compare.
+        """
         self._work.small.write_text(SMALL_FILE)
         self._deadline = time.monotonic() + self._pace.limit
         for number in range(1, self._pace.rounds + 1):
@@ -151,6 +155,8 @@ class Rounds:
             if server.speaks_mcp:
                 open_session(self._plan(server, Step(method="ping"), 1, 0))
         except (DidNotStart, HandshakeFailed) as error:
+            if server.name == OURS:
+                raise DidNotStart(f"{server.name} did not start: {error}") from error
             self._problem(f"{server.name} did not start: {error}")
             return None
         self._gauge(server, "startup ms", process.startup_ms)
