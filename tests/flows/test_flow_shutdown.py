@@ -200,7 +200,7 @@ def test_a_request_that_comes_while_it_stops_is_told_so(daemon: Daemon) -> None:
     )
     with socket.create_connection(("127.0.0.1", daemon.port), timeout=10) as half:
         half.sendall(head.encode())
-        until(lambda: daemon.session(), what="a round of the loop")
+        until(daemon.session, what="a round of the loop")
         daemon.process.send_signal(signal.SIGTERM)
         until(lambda: refuses_connections(daemon), what="the drain", seconds=2)
         half.sendall(ping)

@@ -56,4 +56,7 @@ def affordable_connections(wanted: int) -> int:
     if soft != resource.RLIM_INFINITY and soft < needed:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft - HEADROOM))
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    # Where descriptors are few, half of them are for connections: one connection would be no service.
+    return max(1, min(wanted, soft - min(HEADROOM, soft // 2)))
