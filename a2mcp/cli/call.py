@@ -41,7 +41,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--print-client", is_flag=True, help="Print a client in one file, for another machine.")
 @click.pass_context
 def call(ctx: click.Context, /, **options: Any) -> None:
-    r"""Call a tool and print its result.
+    """Call a tool and print its result.
 
     Values are read as the tool's schema says; a repeated key makes a list, and KEY:=JSON takes JSON.
 
@@ -54,7 +54,7 @@ def call(ctx: click.Context, /, **options: Any) -> None:
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, 5 no daemon runs, 6 the tool failed, 7 refused, 8 unreachable, 9 timed
     out. After 8 and 9 the tool may have run all the same.
-    """
+    """  # noqa: D301 - click's mark for "do not wrap" is the character itself
     asked = _Options(**options)
     if asked.print_client:
         click.echo(_one_file(), nl=False)

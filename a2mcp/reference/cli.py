@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _INTRODUCTION: Final = """
-`a2mcp VERB`, or `python -m a2mcp VERB`. Every verb but `serve`, `start`, `bench`, `completion`, `version`, `doctor` and
-`audit` asks the running daemon over its [operator's channel](operator-channel.md); the daemon must be of the same home.
+`a2mcp VERB`, or `python -m a2mcp VERB`. The verbs `stop`, `status`, `token`, `rotate`, `approvals`, `approve`, `deny`
+and `jobs` ask the running daemon of the same home over its [operator's channel](operator-channel.md).
 Where a verb prints facts, `--json` prints them for programs. A table becomes tab-separated lines when the output is no
 terminal.
 
@@ -32,6 +32,10 @@ _EXIT_CODES: Final = {
     3: "Another daemon serves this home.",
     4: "No address to listen on.",
     5: "No daemon runs for this home.",
+    6: "`call`: the tool failed.",
+    7: "`call`: the server refused.",
+    8: "`call`: the server could not be reached. The tool may have run.",
+    9: "`call`: no answer in time. The tool may have run.",
 }
 
 
@@ -86,7 +90,7 @@ def _option(option: click.Option) -> tuple[str, str]:
 
 
 def _with_value(name: str, option: click.Option) -> str:
-    return name if option.is_flag else f"{name} {_value(option.type)}"
+    return name if option.is_flag else f"{name} {option.metavar or _value(option.type)}"
 
 
 def _value(kind: click.ParamType[Any]) -> str:

@@ -16,8 +16,8 @@ _EDGE: Final = """
 A body of an error is always `{"jsonrpc":"2.0","id":…,"error":{"code":…,"message":…}}`. The `id` is the caller's where
 it could be read, else `null`. The message is one sentence and often a second that says what to do.
 
-405 has an empty body. 503 carries `Retry-After: 1`. What is refused before the body is read (400 for what is no HTTP, 401,
-403, 405, 408, 413, 431, 501) closes the connection.
+405 has an empty body. 503 carries `Retry-After: 1`. What is refused before the body is read (400 for what is no HTTP,
+401, 403, 405, 408, 413, 431, 501) closes the connection.
 """
 
 _METHODS: Final = """
