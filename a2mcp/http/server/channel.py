@@ -253,6 +253,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def handle_close(self) -> None:
         """Close, and say so to whoever prepares an answer for this connection."""
         super().handle_close()
+        self.server.one_less()
         with self.requests_lock:
             left = [request.parked for request in self.requests if request.parked is not None]
         for parked in left:

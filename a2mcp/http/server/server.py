@@ -194,6 +194,11 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             except OSError:
                 conn.close()  # The peer has left already.
 
+    def one_less(self) -> None:
+        """A connection has ended: at the cap, the next one may come. Called in the loop."""
+        if self.accepting:
+            self._settle(self)
+
     def _accept_failed(self, cause: OSError) -> None:
         if cause.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
             # Watching on would spin: the connection that cannot be taken stays ready.
