@@ -19,7 +19,7 @@ from a2mcp.config.paths import home_from_environment
 from a2mcp.tools.registry import LocalHost
 from a2mcp.tools.result import PENDING, text
 from a2mcp.tools.spec import Lane, Tier, Tool, ToolSpec
-from actors import system
+from actors import audit, system
 from actors.daemon import Daemon
 
 if TYPE_CHECKING:
@@ -97,6 +97,10 @@ def kill(params: Kill, _context: Context) -> Outcome:
     return text("poisoned")
 
 
+def counts(_params: Nothing, _context: Context) -> Outcome:
+    return text(msgspec.json.encode(audit.counts(DAEMON[0]._system.audit)).decode())
+
+
 for each in (
     tool("echo", Say, echo),
     tool("hang", Nothing, hang),
@@ -105,6 +109,7 @@ for each in (
     tool("register", Name, register),
     tool("drop", Name, drop),
     tool("kill", Kill, kill),
+    tool("counts", Nothing, counts, Lane.WORKER),
 ):
     HOST.register(each)
 
