@@ -94,7 +94,7 @@ def _is_id(raw: msgspec.Raw) -> bool:
     return len(value) <= LONGEST_ID and (value[:1] == b'"' or _INTEGER.fullmatch(value) is not None)
 
 
-def _refused_shape(body: bytes) -> ParseError | InvalidRequest:
+def _refused_shape(body: bytes) -> ParseError | InvalidRequest | InvalidParams:
     """Tell a body that is no JSON from one that is JSON of the wrong shape, and keep the id where there is one."""
     try:
         _any_decoder.decode(body)
@@ -102,7 +102,7 @@ def _refused_shape(body: bytes) -> ParseError | InvalidRequest:
     except msgspec.ValidationError:
         return InvalidRequest("invalid request")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ParseError("parse error")
+        return _refused_text(body)
     error = InvalidRequest("invalid request")
     if _is_id(loose.id):
         error.request_id = bytes(loose.id) or NULL
