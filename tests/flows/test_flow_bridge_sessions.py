@@ -120,7 +120,7 @@ def test_two_session_headers_or_a_huge_one_are_refused(shared_daemon: Daemon) ->
     twice = shared_daemon.raw(wire.post(ping, token, f"mcp-session-id: {session}", session=session))
     huge = shared_daemon.raw(wire.post(ping, token, session="x" * 1_000_000))
     broken = shared_daemon.raw(wire.post(ping, token, session=f"{session}\r\n x"))
-    empty = shared_daemon.raw(wire.post(ping, token, "mcp-session-id:"))
+    empty = shared_daemon.raw(wire.post(ping, token, "mcp-session-id:", "Connection: close"))
 
     assert [wire.statuses(said) for said in (twice, huge, broken, empty)] == [[400], [431], [400], [400]]
 
