@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from a2mcp.config.paths import Home
+    from a2mcp.library.shelf import Shelf
     from a2mcp.tools.registry import Host
 
 
@@ -22,12 +23,13 @@ def main() -> None:
     cli(prog_name="a2mcp", obj={"serve": serve})
 
 
-def serve(home: Home, hosts: Sequence[Host] = ()) -> int:
+def serve(home: Home, hosts: Sequence[Host] = (), shelves: Sequence[Shelf] = ()) -> int:
     """Run a daemon in the foreground until it is told to stop.
 
     Args:
         home: where its files are.
         hosts: more tools behind the same registry, beside the ones of this machine.
+        shelves: more resources and prompts, beside the product's own.
 
     Returns:
         The exit code.
@@ -35,9 +37,9 @@ def serve(home: Home, hosts: Sequence[Host] = ()) -> int:
     Raises:
         A2mcpError: it could not start; the error says why and carries the exit code.
     """
-    from actors.daemon import Daemon  # noqa: PLC0415  # 90 ms of imports that no other verb needs.
+    from actors.daemon import Daemon, More  # noqa: PLC0415  # 90 ms of imports that no other verb needs.
 
-    return Daemon.start(home, hosts).run()
+    return Daemon.start(home, More(tuple(hosts), tuple(shelves))).run()
 
 
 if __name__ == "__main__":

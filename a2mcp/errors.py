@@ -235,6 +235,14 @@ class NotExposed(ToolError):
         super().__init__(f"Tool '{name}' is not exposed.", hint="Call tools/list for the names.")
 
 
+class NoSuchResource(ToolError):
+    """Nothing is at the address that ``resources/read`` was given."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__("resource not found")
+        self.uri = uri
+
+
 class ChangedMeanwhile(ToolError):
     """The file is not the one the caller has seen; reading it again and retrying is right."""
 

@@ -18,7 +18,7 @@ from a2mcp.protocol import jsonrpc
 from a2mcp.protocol.content import encode_result
 from a2mcp.protocol.response import Response
 from a2mcp.tools.call import Call
-from a2mcp.tools.result import Encoded, Result, text
+from a2mcp.tools.result import Encoded, Refusal, Result, text
 from a2mcp.types import JsonObject, SessionId, new_call_id
 from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
@@ -145,12 +145,14 @@ def begin(audit: Ref[Command], call: Call, *, then: Ref[Any], message: Message) 
     audit.tell(Start(call, then, message))
 
 
-def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded) -> bool:
+def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded | Refusal) -> bool:
     """End a call: record it and send the result. False when somebody else has ended it already."""
+    if isinstance(outcome, Refusal):
+        return _refuse(audit, call, outcome.error)
     exchange = call.exchange
     # Encoded before it is claimed: what cannot be encoded must still be endable with an error.
     if isinstance(outcome, Encoded):
-        encoded = exchange.dialect.sealed(outcome.body)
+        encoded = exchange.dialect.sealed(outcome.body) if outcome.sealed else outcome.body
     else:
         encoded = encode_result(outcome, exchange.dialect)
     if not call.claim():
@@ -159,8 +161,8 @@ def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded) -> bool:
     return True
 
 
-def refuse(audit: Ref[Command], call: Call, error: A2mcpError) -> bool:
-    """End a call with a JSON-RPC error: record it and send the error, with the HTTP status that the dialect gives it."""
+def _refuse(audit: Ref[Command], call: Call, error: A2mcpError) -> bool:
+    """Record the end of a call and send a JSON-RPC error, with the status that the dialect gives it."""
     if not call.claim():
         return False
     exchange = call.exchange

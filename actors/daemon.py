@@ -16,6 +16,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from a2mcp.auth.bearer import Bearer
 from a2mcp.auth.origin import AllowedHosts
 from a2mcp.clock import SystemClock
@@ -29,6 +31,7 @@ from a2mcp.http.operator import bind_operator_socket, make_operator_app
 from a2mcp.http.server.listen import affordable_connections, bind
 from a2mcp.http.server.server import Server
 from a2mcp.http.server.unix import OperatorServer
+from a2mcp.library.shelf import Library
 from a2mcp.tools.builtin import builtin_tools
 from a2mcp.tools.registry import LocalHost, Registry
 from actors import system as systems
@@ -36,11 +39,11 @@ from actors.operator import Operator
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
 
     from a2mcp.clock import Clock
     from a2mcp.config.paths import Home
     from a2mcp.config.schema import Settings
+    from a2mcp.library.shelf import Shelf
     from a2mcp.tools.registry import Host
 
 STDERR: Final = 2
@@ -52,11 +55,18 @@ SETTLE_S: Final = 0.01
 logger = logging.getLogger("a2mcp")
 
 
+class More(msgspec.Struct, frozen=True):
+    """What else is offered, beside what every daemon has."""
+
+    hosts: tuple[Host, ...] = ()
+    shelves: tuple[Shelf, ...] = ()
+
+
 class Daemon:
     """One serving process."""
 
     def __init__(
-        self, home: Home, settings: Settings, lock: instance.Instance, sock: socket.socket, hosts: Sequence[Host]
+        self, home: Home, settings: Settings, lock: instance.Instance, sock: socket.socket, more: More
     ) -> None:
         self._home = home
         self._lock = lock
@@ -72,7 +82,8 @@ class Daemon:
             systems.Ground(
                 home=home,
                 settings=settings,
-                registry=Registry((LocalHost(builtin_tools()), *hosts)),
+                registry=Registry((LocalHost(builtin_tools()), *more.hosts)),
+                library=Library(more.shelves),
                 clock=self._clock,
                 give_up=self._give_up,
             )
@@ -101,7 +112,7 @@ class Daemon:
         self._greeting = f"a2mcp listening on {base}/ (token {tokens.prefix(settings.token)})"
 
     @classmethod
-    def start(cls, home: Home, hosts: Sequence[Host]) -> Daemon:
+    def start(cls, home: Home, more: More) -> Daemon:
         """Take the home, read the settings, bind the port and start the actors.
 
         Raises:
@@ -114,7 +125,7 @@ class Daemon:
             loaded = load.load(home.config)
             for warning in (*lock.warnings, *loaded.warnings):
                 logger.warning("[a2mcp] warning: %s", warning)
-            return cls(home, loaded.settings, lock, _listen(home, loaded.settings), hosts)
+            return cls(home, loaded.settings, lock, _listen(home, loaded.settings), more)
         except A2mcpError:
             lock.release()
             raise

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 import msgspec
 
 from a2mcp.errors import A2mcpError, Internal, NotExposed, ToolError
+from a2mcp.library.desk import Desk
 from a2mcp.policy.approval import ApprovalSettings, Rule, decide
+from a2mcp.protocol.interviews import Interviews
+from a2mcp.protocol.jsonrpc import Answer
 from a2mcp.tools import call as calls
 from a2mcp.tools.call import Call
 from a2mcp.tools.context import Context
 from a2mcp.tools.registry import Entry, Registry
-from a2mcp.tools.result import PENDING, Encoded, Result, text
+from a2mcp.tools.result import PENDING, Encoded, Needs, Refusal, Result, text
 from a2mcp.tools.spec import Lane
 from a2mcp.types import CallId
-from actors import audit, gate
+from actors import audit, gate, jobs
 from actors.kit import Actor
 from actors.pool import Pool
 from actors.ref import Ask, Mailbox, Message, Ref
@@ -25,6 +28,7 @@ from actors.worker import Returned, Run, Worker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+CANCELLED = "The caller cancelled this call."
 LOST = "The daemon lost this call. Whether the tool ran is not known."
 
 
@@ -61,7 +65,19 @@ class GetRunning(Ask[int], frozen=True):
     """Ask how many calls are running or waiting."""
 
 
-Command = Execute | Ended | Sweep | Abort | GetRunning | Returned | gate.Answered
+class Cancel(Message, frozen=True):
+    """End a call that its caller does not want any more, and what runs for it."""
+
+    call: Call
+
+
+class Replied(Message, frozen=True):
+    """A client has answered a question of a tool."""
+
+    answer: Answer
+
+
+Command = Execute | Ended | Sweep | Abort | Cancel | Replied | GetRunning | Returned | gate.Answered
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +88,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     context_for: Callable[[Call], Context]
     audit_writer: Ref[audit.Command]
     gate: Ref[gate.Command]
+    jobs: Ref[jobs.JobsMessage]
+    interviews: Interviews
+    desk: Desk
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -97,10 +116,12 @@ class Executor(Actor[Command]):
         match message:
             case Execute(call=call):
                 self._step(call, self._execute)
-            case Returned(worker=worker, call_id=call_id, pending=pending):
-                if not pending:
-                    self._calls.pop(call_id, None)
-                self._pool.free(worker)
+            case Returned():
+                self._returned(message)
+            case Cancel(call=call):
+                self._cancel(call)
+            case Replied(answer=answer):
+                self._replied(answer)
             case Ended(call_id=call_id):
                 self._calls.pop(call_id, None)
             case gate.Answered(call=call, refusal=refusal):
@@ -132,16 +153,14 @@ class Executor(Actor[Command]):
         if call.has_ended():
             return
         self._calls[call.call_id] = call
-        try:
-            entry = self._around.registry.require(call.tool)
-        except NotExposed as error:
-            self._finish(call, calls.refused(error))
+        entry = self._entry(call)
+        if entry is None:
             return
         match decide(self._around.approval, entry.spec.name, entry.spec.tier):
             case Rule.ALLOW:
                 self._start(call, entry)
             case Rule.DENY:
-                self._finish(call, calls.refused(_denied(call.tool)))
+                self._finish(call, calls.refused(_denied(call.tool), call))
             case Rule.PROMPT:
                 gate.wait(self._around.gate, call, run_calls=Ref(self.mailbox))
 
@@ -151,24 +170,65 @@ class Executor(Actor[Command]):
         elif refusal is not None:
             self._finish(call, text(refusal, is_error=True))
         else:
-            # Looked up again: while it waited for the operator the tool may have been dropped.
-            try:
-                entry = self._around.registry.require(call.tool)
-            except NotExposed as error:
-                self._finish(call, calls.refused(error))
-            else:
-                self._start(call, entry)
+            self._execute_allowed(call)
+
+    def _execute_allowed(self, call: Call) -> None:
+        """Run a call that has waited for somebody. Looked up again: meanwhile the tool may have been dropped."""
+        entry = self._entry(call)
+        if entry is not None:
+            self._start(call, entry)
+
+    def _entry(self, call: Call) -> Entry | None:
+        if call.method != calls.TOOLS_CALL:
+            return self._around.desk.entry()
+        try:
+            return self._around.registry.require(call.tool)
+        except NotExposed as error:
+            self._finish(call, calls.refused(error, call))
+            return None
 
     def _start(self, call: Call, entry: Entry) -> None:
         context = self._around.context_for(call)
         if entry.spec.lane is Lane.INLINE:
             outcome = calls.run(entry, call, context)
-            if outcome is not PENDING:
+            if isinstance(outcome, Needs):
+                self._ask(call, outcome)
+            elif outcome is not PENDING:
                 self._finish(call, outcome)
             return
         self._pool.run(Run(call, entry, context, self._around.audit_writer))
 
-    def _finish(self, call: Call, result: Result | Encoded) -> None:
+    def _returned(self, message: Returned) -> None:
+        self._pool.free(message.worker)
+        call = self._calls.get(message.call_id)
+        if message.needs is not None and call is not None:
+            self._step(call, partial(self._ask, needs=message.needs))
+        elif not message.pending:
+            self._calls.pop(message.call_id, None)
+
+    def _ask(self, call: Call, needs: Needs) -> None:
+        ending = self._around.interviews.ask(call, needs)
+        if ending is not None:
+            self._finish(call, ending)
+
+    def _replied(self, answer: Answer) -> None:
+        found = self._around.interviews.answered(answer)
+        if found is None:
+            return
+        call, ending = found
+        if ending is not None:
+            self._finish(call, ending)
+        elif not call.has_ended():
+            self._calls[call.call_id] = call
+            self._step(call, self._execute_allowed)
+
+    def _cancel(self, call: Call) -> None:
+        self._finish(call, text(CANCELLED, is_error=True))
+        self._around.interviews.forget(call.call_id)
+        gate.forget(self._around.gate, call.call_id)
+        jobs.cancel(self._around.jobs, call.call_id)
+
+    def _finish(self, call: Call, result: Result | Encoded | Refusal) -> None:
         self._calls.pop(call.call_id, None)
         audit.finish(self._around.audit_writer, call, result)
 
@@ -199,6 +259,16 @@ def ended(executor: Ref[Any], call_id: CallId) -> None:
 def sweep(executor: Ref[Command], old: tuple[Call, ...]) -> None:
     """Have those of these calls ended that nobody runs any more."""
     executor.tell(Sweep(old))
+
+
+def cancel(executor: Ref[Command], call: Call) -> None:
+    """Have a call ended that its caller does not want any more."""
+    executor.insist(Cancel(call))
+
+
+def replied(executor: Ref[Command], answer: Answer) -> None:
+    """Pass on a client's answer to a question of a tool."""
+    executor.insist(Replied(answer))
 
 
 def abort(executor: Ref[Command], reason: str) -> None:

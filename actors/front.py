@@ -1,153 +1,208 @@
-"""The front: lets requests in and knows those that are not answered yet.
+"""The front: what the edge hands a request to, and what hands it on.
 
 It has no thread of its own: the server's loop calls it, so its mailbox is the socket. It never blocks.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from a2mcp.audit.record import summarise
-from a2mcp.errors import Busy, Internal, Stopping
-from a2mcp.protocol.exchange import Exchange
-from a2mcp.tools.call import Call
-from a2mcp.types import new_call_id
-from actors import executor, sessions
+from a2mcp.errors import Busy, InvalidParams, MissingCapability, RequestError
+from a2mcp.library.desk import READ
+from a2mcp.protocol import interviews, notices
+from a2mcp.protocol.listeners import Listeners
+from a2mcp.tools.asking import InputRequired
+from a2mcp.tools.call import TOOLS_CALL, Call
+from a2mcp.types import CallId, new_call_id
+from actors import audit, executor, sessions
 
 if TYPE_CHECKING:
-    from a2mcp.clock import Clock
-    from a2mcp.protocol.exchange import Reply
+    from collections.abc import Callable, Sequence
+
+    from a2mcp.library.shelf import Library
+    from a2mcp.protocol.exchange import Exchange
+    from a2mcp.protocol.jsonrpc import Answer
     from a2mcp.protocol.response import Response
+    from a2mcp.protocol.statetoken import StateTokens
+    from a2mcp.tools.context import Context
     from a2mcp.tools.registry import Registry
-    from actors.ref import Ref
-
-RESERVE: Final = 1024
-"""Requests let in beyond the cap on calls, so that a full house still answers ``ping`` and ends sessions."""
-LOST_AFTER_S: Final = 30.0
-"""A request this old that no actor knows has been lost."""
-
-logger = logging.getLogger("a2mcp.front")
+    from a2mcp.types import JsonObject
+    from actors.admission import Admission
+    from actors.ref import Message, Ref
 
 
-class _Pending(msgspec.Struct):
-    """A request that is not answered yet."""
+class Ways(msgspec.Struct, frozen=True, kw_only=True):
+    """To whom the front hands on, and what it looks things up in."""
 
-    exchange: Exchange
-    since: float
-    call: Call | None = None
-    ended: float | None = None
-    """When a sweep first found the call ended and its reply not sent."""
-
-
-class _Tracked:
-    """A reply that takes itself off the list when it is completed."""
-
-    __slots__ = ("_open", "_reply")
-
-    def __init__(self, reply: Reply, unanswered: dict[int, _Pending]) -> None:
-        self._reply = reply
-        self._open = unanswered
-
-    def complete(self, response: Response) -> bool:
-        completed = self._reply.complete(response)
-        self._open.pop(id(self), None)
-        return completed
+    sessions: Ref[sessions.Command]
+    audit: Ref[audit.Command]
+    executor: Ref[executor.Command]
+    registry: Registry
+    library: Library
+    tokens: StateTokens
+    context_for: Callable[[Call], Context]
 
 
 class Front:
-    """Admission: a cap on what is in flight, an end to it while the daemon goes down, and a sweep for what got lost."""
+    """What both dialects call. Which of them a request speaks is in its exchange."""
 
-    def __init__(
-        self,
-        *,
-        session_table: Ref[sessions.Command],
-        run_calls: Ref[executor.Command],
-        registry: Registry,
-        in_flight: int,
-        clock: Clock,
-    ) -> None:
-        self._sessions = session_table
-        self._executor = run_calls
-        self._registry = registry
-        self._most = in_flight
-        self._clock = clock
-        self._stopping = False
-        # NOTE: written by the loop and by whoever completes a reply. Each change is one dict operation, which the
-        # interpreter makes atomic; nothing here reads, decides and then writes.
-        self._open: dict[int, _Pending] = {}
+    def __init__(self, admission: Admission, ways: Ways) -> None:
+        self._admission = admission
+        self._ways = ways
+        self._listeners = Listeners()
+        ways.registry.attach(lambda: self._listeners.changed(notices.TOOLS_CHANGED))
+        ways.library.attach(self._listeners.changed)
 
-    # --- what the edge calls --------------------------------------------------------------------------------------
+    # --- sessions: the bridge -------------------------------------------------------------------------------------
 
     def open_session(self, exchange: Exchange, encoded: bytes) -> None:
         """Answer with this result and a new session."""
-        self._hand_over(sessions.Open(self._let_in(exchange), encoded))
+        self._hand_over(self._ways.sessions, sessions.Open(self._admission.let_in(exchange), encoded))
 
     def end_session(self, exchange: Exchange) -> None:
         """End the exchange's session and answer 204."""
-        self._hand_over(sessions.End(self._let_in(exchange)))
+        self._hand_over(self._ways.sessions, sessions.End(self._admission.let_in(exchange)))
 
     def answer(self, exchange: Exchange, response: Response) -> None:
         """Answer with this response if the exchange's session is alive."""
-        self._hand_over(sessions.Answer(self._let_in(exchange), response))
+        self._hand_over(self._ways.sessions, sessions.Answer(self._admission.let_in(exchange), response))
+
+    # --- calls: both dialects -------------------------------------------------------------------------------------
 
     def call(self, exchange: Exchange, tool: str, arguments: msgspec.Raw) -> None:
-        """Run a tool if the exchange's session is alive."""
-        if len(self._open) >= self._most:
-            raise Busy(f"{self._most} calls are in flight.", hint="Try again in a moment.")
+        """Run a tool; in a dialect with sessions, if the exchange's is alive."""
+        self._call(exchange, TOOLS_CALL, tool, arguments)
+
+    def read(self, exchange: Exchange, uri: str) -> None:
+        """Read a resource."""
+        self._call(exchange, READ, READ, msgspec.Raw(msgspec.json.encode({"uri": uri})))
+
+    def _call(self, exchange: Exchange, method: str, tool: str, arguments: msgspec.Raw) -> None:
+        self._admission.check_room()
         summary = summarise(arguments)  # Before it is let in: what breaks here leaves nothing behind.
-        admitted = self._let_in(exchange)
-        call = Call(new_call_id(), admitted, tool, arguments, summary)
-        pending = self._open.get(id(admitted.reply))
-        if pending is not None:
-            pending.call = call
-        self._hand_over(sessions.Admit(call))
+        admitted = self._admission.let_in(self._with_earlier_answers(exchange, method, tool, arguments))
+        call = Call(new_call_id(), admitted, tool, arguments, summary, method)
+        self._admission.note(call)
+        if admitted.dialect.sessions:
+            self._hand_over(self._ways.sessions, sessions.Admit(call))
+            return
+        if admitted.dialect.closing_cancels:
+            admitted.reply.when_gone(lambda: executor.cancel(self._ways.executor, call))
+        run = executor.Execute(call, self._ways.audit)
+        self._hand_over(self._ways.audit, audit.Start(call, self._ways.executor, run))
 
-    def catalog(self) -> bytes:
-        """The JSON array of the tools that are offered now."""
-        return self._registry.catalog()
+    def _with_earlier_answers(self, exchange: Exchange, method: str, name: str, arguments: msgspec.Raw) -> Exchange:
+        """Add what the caller answered in earlier rounds, which it carries for us."""
+        caller = exchange.caller
+        if caller.state is None:
+            return exchange
+        target = interviews.target_of(name, arguments)
+        answers, state = self._ways.tokens.read(caller.state, method, target)
+        return replace(exchange, caller=replace(caller, answers={**answers, **caller.answers}, state=state))
 
-    def _hand_over(self, message: sessions.Command) -> None:
+    def cancel_requested(self, params: msgspec.Raw, session_id: str | None = None) -> None:
+        """Cancel the call that ``notifications/cancelled`` names, if there is exactly one.
+
+        Clients give every call the id 1, so an id that two calls have names neither.
+        """
         try:
-            self._sessions.tell(message)
+            wanted = bytes(msgspec.json.decode(params or b"{}", type=_Cancelled).requestId)
+        except msgspec.DecodeError:
+            return
+        found = [
+            call
+            for call in self._admission.calls()
+            if call.exchange.request_id == wanted
+            and call.session_id == session_id
+            and not call.exchange.dialect.closing_cancels
+        ]
+        if len(found) == 1:
+            executor.cancel(self._ways.executor, found[0])
+
+    def replied(self, answer: Answer) -> None:
+        """Take a client's answer to a question of a tool."""
+        executor.replied(self._ways.executor, answer)
+
+    @staticmethod
+    def _hand_over(ref: Ref[Any], message: Message) -> None:
+        try:
+            ref.tell(message)
         except Busy as error:
             message.failed(error)
 
-    def _let_in(self, exchange: Exchange) -> Exchange:
-        if self._stopping:
-            raise Stopping("the daemon is stopping", hint="Connect again in a moment.")
-        if len(self._open) >= self._most + RESERVE:
-            raise Busy(f"{len(self._open)} requests are in flight.", hint="Try again in a moment.")
-        reply = _Tracked(exchange.reply, self._open)
-        admitted = replace(exchange, reply=reply)
-        self._open[id(reply)] = _Pending(admitted, self._clock.monotonic())
-        return admitted
+    # --- what is known: answered in the loop ----------------------------------------------------------------------
+
+    @property
+    def library(self) -> Library:
+        """The resources and prompts."""
+        return self._ways.library
+
+    def catalog(self) -> bytes:
+        """The JSON array of the tools that are offered now, for the bridge."""
+        return self._ways.registry.catalog()
+
+    def tools(self) -> Sequence[msgspec.Raw]:
+        """Every tool with all that newer dialects show of it."""
+        return self._ways.registry.listed()
+
+    def tool_schema(self, name: str) -> JsonObject:
+        """The schema of a tool's arguments; an empty one where there is no such tool."""
+        entry = self._ways.registry.find(name)
+        return {} if entry is None else entry.spec.input_schema
+
+    def prompt(self, exchange: Exchange, name: str, arguments: dict[str, str]) -> bytes:
+        """Fill in a prompt, or ask for what is missing; the JSON of the result."""
+        encoded = msgspec.Raw(msgspec.json.encode(arguments))
+        asking = self._with_earlier_answers(exchange, "prompts/get", name, encoded)
+        call = Call(CallId(""), asking, name, encoded, summarise(encoded), "prompts/get")
+        try:
+            return msgspec.json.encode(self._ways.library.prompt(name, arguments, self._ways.context_for(call)))
+        except InputRequired as need:
+            return self._prompt_needs(call, need)
+
+    def _prompt_needs(self, call: Call, need: InputRequired) -> bytes:
+        if not call.exchange.dialect.asks_by_retry:
+            raise InvalidParams("invalid params: this prompt needs answers that your client cannot be asked for")
+        caller = call.exchange.caller
+        for question in need.questions.values():
+            if not question.capability.keys() <= (caller.capabilities or {}).keys():
+                raise MissingCapability("the client cannot be asked for this", question.capability)
+        target = interviews.target_of(call.tool, call.arguments)
+        token = self._ways.tokens.make(call.method, target, caller.answers, need.state)
+        return interviews.input_required(need.questions, token)
+
+    def listen(self, exchange: Exchange, wanted: JsonObject) -> None:
+        """Keep the exchange open and tell it what changes."""
+        if not exchange.reply.begin_stream():
+            raise RequestError("subscriptions/listen needs 'Accept: text/event-stream'")
+        self._listeners.add(exchange, wanted)
 
     # --- what the system calls ------------------------------------------------------------------------------------
 
     @property
     def unanswered(self) -> int:
         """How many requests are not answered yet."""
-        return len(self._open)
+        return len(self._admission)
+
+    @property
+    def listening(self) -> int:
+        """How many subscriptions are open."""
+        return len(self._listeners)
 
     def stop_admitting(self) -> None:
-        """Refuse what comes from now on; what is in flight goes on."""
-        self._stopping = True
+        """Refuse what comes from now on and end the subscriptions; what is in flight goes on."""
+        self._admission.stop()
+        self._listeners.close()
 
-    def sweep(self) -> None:
-        """Find what actors lost, and have it answered. Called once a second by the loop."""
-        now = self._clock.monotonic()
-        limit = now - LOST_AFTER_S
-        old = [pending for pending in list(self._open.values()) if pending.since < limit]
-        with contextlib.suppress(Busy):  # An executor that is behind is swept the next time.
-            executor.sweep(self._executor, tuple(pending.call for pending in old if pending.call is not None))
-        for pending in old:
-            if pending.ended is None and pending.call is not None and pending.call.has_ended():
-                pending.ended = now
-            if pending.call is None or (pending.ended is not None and pending.ended < limit):
-                logger.error("[a2mcp] internal error: a request was lost")
-                pending.exchange.fail(Internal())
+    def tend(self, now: float) -> None:
+        """Look after streams and after what got lost. Called once a second by the loop."""
+        self._admission.tend()
+        self._listeners.tend(now)
+
+
+class _Cancelled(msgspec.Struct, frozen=True):
+    requestId: msgspec.Raw  # noqa: N815  # The wire's name.

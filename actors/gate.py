@@ -7,6 +7,7 @@ from typing import Any, ClassVar, assert_never
 from a2mcp.errors import A2mcpError
 from a2mcp.policy.waiting import Request, Waiting, shown_arguments
 from a2mcp.tools.call import Call
+from a2mcp.types import CallId
 from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
 
@@ -43,7 +44,15 @@ class GetWaiting(Ask[tuple[Request, ...]], frozen=True):
 
 Held = tuple[Call, Ref[Any]]
 """A call, and the executor that is told the answer."""
-Command = Wait | Answer | GetWaiting
+
+
+class Forget(Message, frozen=True):
+    """Let go of a call that has ended otherwise."""
+
+    call_id: CallId
+
+
+Command = Wait | Answer | Forget | GetWaiting
 
 
 class Gate(Actor[Command]):
@@ -62,6 +71,8 @@ class Gate(Actor[Command]):
                 self._hold(call, run_calls)
             case Answer(request_id=request_id, approve=approve, reason=reason):
                 return self._answer(request_id, None if approve else _refusal(reason))
+            case Forget(call_id=call_id):
+                self._waiting.forget(call_id)
             case GetWaiting():
                 return tuple(self._waiting.list())
             case _:
@@ -102,6 +113,11 @@ def wait(gate: Ref[Command], call: Call, *, run_calls: Ref[Any]) -> None:
 def answer(gate: Ref[Command], request_id: str, *, approve: bool, reason: str) -> bool:
     """Pass on the operator's word; False when no such call waits."""
     return gate.ask(Answer(request_id, approve, reason), timeout=5)
+
+
+def forget(gate: Ref[Command], call_id: CallId) -> None:
+    """Let go of a call that has ended otherwise."""
+    gate.insist(Forget(call_id))
 
 
 def waiting(gate: Ref[Command]) -> tuple[Request, ...]:

@@ -61,7 +61,7 @@ class Operator:
 
     def status(self) -> Status:
         """Tell how the daemon is doing."""
-        system = self._system
+        system = self._system.refs
         counts = audit.counts(system.audit)
         return Status(
             url=f"{self._base}/mcp",
@@ -120,12 +120,12 @@ class Operator:
                 session_id=request.session_id,
                 waiting_s=round((now - request.since).total_seconds(), 3),
             )
-            for request in gate.waiting(self._system.gate)
+            for request in gate.waiting(self._system.refs.gate)
         )
 
     def answer(self, approval_id: str, *, approve: bool, reason: str) -> bool:
         """Let a waiting call go on, or end it with the reason; False when no such call waits."""
-        return gate.answer(self._system.gate, approval_id, approve=approve, reason=reason)
+        return gate.answer(self._system.refs.gate, approval_id, approve=approve, reason=reason)
 
     def jobs(self) -> tuple[JobFacts, ...]:
         """List the commands that outlived their calls."""
@@ -139,7 +139,7 @@ class Operator:
                 exit_code=record.exit_code,
                 output_bytes=record.output_bytes,
             )
-            for record in jobs.records(self._system.jobs)
+            for record in jobs.records(self._system.refs.jobs)
         )
 
     def stop(self) -> None:

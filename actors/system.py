@@ -16,14 +16,20 @@ import msgspec
 from a2mcp.audit.journal import Journal
 from a2mcp.config.paths import Home
 from a2mcp.config.schema import Settings
+from a2mcp.library.desk import Desk
+from a2mcp.library.shelf import Library
 from a2mcp.policy.waiting import Waiting
+from a2mcp.protocol.interviews import Interviews
+from a2mcp.protocol.statetoken import StateTokens
+from a2mcp.protocol.telling import CallTeller
 from a2mcp.session.table import SessionTable
-from a2mcp.tools.context import Context, JobsPort, Limits
+from a2mcp.tools.context import SILENT, Context, JobsPort, Limits
 from a2mcp.tools.registry import Registry
 from actors import audit, executor, gate, jobs, sessions
+from actors.admission import Admission
 from actors.audit import AuditWriter
 from actors.executor import Executor, Running, Surroundings
-from actors.front import Front
+from actors.front import Front, Ways
 from actors.gate import Gate
 from actors.jobs import Jobs
 from actors.kit import Actor
@@ -39,6 +45,8 @@ if TYPE_CHECKING:
     from a2mcp.tools.call import Call
     from a2mcp.tools.context import Ticket
     from a2mcp.tools.result import Result
+
+    ContextFor = Callable[[Call], Context]
     from actors.ref import Mailbox
 
 GOING_DOWN: Final = "The daemon stopped before this call had ended."
@@ -53,35 +61,43 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     home: Home
     settings: Settings
     registry: Registry
+    library: Library
     clock: Clock
     give_up: Callable[[str], None]
     """Called when restarting an actor does not help."""
+
+
+class Refs(msgspec.Struct, frozen=True):
+    """The ways to the actors, in the order of ``ORDER``."""
+
+    audit: Ref[audit.Command]
+    jobs: Ref[jobs.JobsMessage]
+    gate: Ref[gate.Command]
+    executor: Ref[executor.Command]
+    sessions: Ref[sessions.Command]
 
 
 class System(msgspec.Struct, frozen=True):
     """The running actors."""
 
     front: Front
-    audit: Ref[audit.Command]
-    sessions: Ref[sessions.Command]
-    executor: Ref[executor.Command]
-    gate: Ref[gate.Command]
-    jobs: Ref[jobs.JobsMessage]
+    refs: Refs
     supervisor: Supervisor
+    clock: Clock
 
     def tick(self) -> None:
         """Look after what got lost. Called once a second by the server's loop."""
-        self.front.sweep()
+        self.front.tend(self.clock.monotonic())
         look(self.supervisor)
 
     def abort(self, *, grace_s: float = KILL_AFTER_S) -> None:
         """End what still runs, with its record: commands by signal, calls with an error."""
-        jobs.stop_all(self.jobs, grace_s=grace_s)
-        executor.abort(self.executor, GOING_DOWN)
+        jobs.stop_all(self.refs.jobs, grace_s=grace_s)
+        executor.abort(self.refs.executor, GOING_DOWN)
 
     def commands_run(self) -> bool:
         """Whether a command that was told to end has not ended yet. Waits for the actor's answer."""
-        return jobs.running(self.jobs) > 0
+        return jobs.running(self.refs.jobs) > 0
 
     def stop(self) -> None:
         """Stop the actors, the last started first; each handles what its mailbox holds."""
@@ -91,34 +107,33 @@ class System(msgspec.Struct, frozen=True):
 def start(ground: Ground) -> System:
     """Start every actor; the system is ready when this returns."""
     boxes: dict[type[Actor[Any]], Mailbox] = {kind: kind.mailbox_for(kind.__name__) for kind in ORDER}
-    system = _system(ground, boxes)
+    refs = Refs(*(Ref(box) for box in boxes.values()))
+    context_for = _contexts(ground, jobs.Port(refs.jobs))
+    tokens = StateTokens(ground.settings.token, ground.clock)
     makers: tuple[Callable[[Any], Actor[Any]], ...] = (
         _audit_writer(ground),
-        _jobs(ground, system),
+        _jobs(ground, refs),
         _gate(ground),
-        _executor(ground, system),
-        _sessions(ground, system),
+        _executor(ground, refs, context_for, tokens),
+        _sessions(ground, refs),
     )
-    system.supervisor.start_children([Child(box, make) for box, make in zip(boxes.values(), makers, strict=True)])
-    return system
+    supervisor = Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up)
+    supervisor.start_children([Child(box, make) for box, make in zip(boxes.values(), makers, strict=True)])
+    return System(_front(ground, refs, context_for, tokens), refs, supervisor, ground.clock)
 
 
-def _system(ground: Ground, boxes: dict[type[Actor[Any]], Mailbox]) -> System:
-    return System(
-        front=Front(
-            session_table=Ref(boxes[Sessions]),
-            run_calls=Ref(boxes[Executor]),
-            registry=ground.registry,
-            in_flight=ground.settings.limits.in_flight,
-            clock=ground.clock,
-        ),
-        audit=Ref(boxes[AuditWriter]),
-        jobs=Ref(boxes[Jobs]),
-        gate=Ref(boxes[Gate]),
-        executor=Ref(boxes[Executor]),
-        sessions=Ref(boxes[Sessions]),
-        supervisor=Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up),
+def _front(ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens) -> Front:
+    admission = Admission(run_calls=refs.executor, in_flight=ground.settings.limits.in_flight, clock=ground.clock)
+    ways = Ways(
+        sessions=refs.sessions,
+        audit=refs.audit,
+        executor=refs.executor,
+        registry=ground.registry,
+        library=ground.library,
+        tokens=tokens,
+        context_for=context_for,
     )
+    return Front(admission, ways)
 
 
 def _audit_writer(ground: Ground) -> Callable[[Mailbox], AuditWriter]:
@@ -126,13 +141,13 @@ def _audit_writer(ground: Ground) -> Callable[[Mailbox], AuditWriter]:
     return partial(AuditWriter, journal=journal, clock=ground.clock)
 
 
-def _jobs(ground: Ground, system: System) -> Callable[[Any], Jobs]:
+def _jobs(ground: Ground, refs: Refs) -> Callable[[Any], Jobs]:
     runs = jobs.runs_for(ground.home.root, ground.clock, _limits(ground))
 
     def finish(ticket: Ticket, result: Result) -> None:
         # Our tickets are our calls: the executor made them.
-        audit.finish(system.audit, cast("Call", ticket), result)
-        executor.ended(system.executor, ticket.call_id)
+        audit.finish(refs.audit, cast("Call", ticket), result)
+        executor.ended(refs.executor, ticket.call_id)
 
     return partial(Jobs, runs=runs, finish=finish)
 
@@ -141,21 +156,26 @@ def _gate(ground: Ground) -> Callable[[Mailbox], Gate]:
     return partial(Gate, waiting=Waiting(ground.settings.limits.in_flight, ground.clock))
 
 
-def _executor(ground: Ground, system: System) -> Callable[[Mailbox], Executor]:
+def _executor(
+    ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens
+) -> Callable[[Mailbox], Executor]:
     around = Surroundings(
         registry=ground.registry,
         approval=ground.settings.approval,
-        context_for=_contexts(ground, jobs.Port(system.jobs)),
-        audit_writer=system.audit,
-        gate=system.gate,
+        context_for=context_for,
+        audit_writer=refs.audit,
+        gate=refs.gate,
+        jobs=refs.jobs,
+        interviews=Interviews(tokens),
+        desk=Desk(ground.library),
     )
-    pool = Pool(clock=ground.clock, run_calls=system.executor)
+    pool = Pool(clock=ground.clock, run_calls=refs.executor)
     return partial(Executor, running=Running(), pool=pool, around=around)
 
 
-def _sessions(ground: Ground, system: System) -> Callable[[Mailbox], Sessions]:
+def _sessions(ground: Ground, refs: Refs) -> Callable[[Mailbox], Sessions]:
     table = SessionTable(clock=ground.clock, limit=ground.settings.limits.sessions)
-    return partial(Sessions, table=table, audit_writer=system.audit, run_calls=system.executor)
+    return partial(Sessions, table=table, audit_writer=refs.audit, run_calls=refs.executor)
 
 
 def _limits(ground: Ground) -> Limits:
@@ -163,13 +183,25 @@ def _limits(ground: Ground) -> Limits:
     return Limits(output_bytes=limits.output_bytes, job_bytes=limits.job_bytes)
 
 
-def _contexts(ground: Ground, port: JobsPort) -> Callable[[Call], Context]:
+def _contexts(ground: Ground, port: JobsPort) -> ContextFor:
     """Make what builds the context of each call."""
     limits = _limits(ground)
     cwd = ground.settings.cwd or Path(os.getcwd())  # noqa: PTH109  # Path.cwd() imports more at every start.
     home, clock = ground.home.root, ground.clock
 
     def context_for(call: Call) -> Context:
-        return Context(ticket=call, cwd=cwd, home=home, limits=limits, jobs=port, clock=clock, cancelled=call.has_ended)
+        caller = call.exchange.caller
+        return Context(
+            ticket=call,
+            cwd=cwd,
+            home=home,
+            limits=limits,
+            jobs=port,
+            clock=clock,
+            cancelled=call.has_ended,
+            tell=CallTeller(call.exchange, call.tool) if call.exchange.dialect.streams else SILENT,
+            answers=caller.answers,
+            state=caller.state,
+        )
 
     return context_for

@@ -9,7 +9,7 @@ from a2mcp.tools import call as calls
 from a2mcp.tools.call import Call
 from a2mcp.tools.context import Context
 from a2mcp.tools.registry import Entry
-from a2mcp.tools.result import PENDING, text
+from a2mcp.tools.result import PENDING, Needs, text
 from a2mcp.types import CallId
 from actors import audit
 from actors.kit import Actor
@@ -30,11 +30,12 @@ class Run(Message, frozen=True):
 
 
 class Returned(Message, frozen=True):
-    """Told to the executor: this worker is free, and its call has ended unless it is pending."""
+    """Told to the executor: this worker is free, and its call has ended unless it is pending or needs answers."""
 
     worker: Worker
     call_id: CallId
-    pending: bool
+    pending: bool = False
+    needs: Needs | None = None
 
 
 class Worker(Actor[Run]):
@@ -50,17 +51,19 @@ class Worker(Actor[Run]):
     def receive(self, message: Run) -> None:
         """Run the tool; record and answer, unless another actor will."""
         call = message.call
-        pending = False
+        returned = Returned(self, call.call_id)
         try:
             if call.has_ended():  # While it waited for a worker: what was answered must not happen afterwards.
                 return
             outcome = calls.run(message.entry, call, message.context)
             if outcome is PENDING:
-                pending = True
+                returned = Returned(self, call.call_id, pending=True)
+            elif isinstance(outcome, Needs):
+                returned = Returned(self, call.call_id, needs=outcome)
             else:
                 audit.finish(message.audit_writer, call, outcome)
         finally:
-            self._executor.insist(Returned(self, call.call_id, pending))
+            self._executor.insist(returned)
 
 
 def run(worker: Ref[Run], message: Run) -> None:

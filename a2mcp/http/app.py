@@ -3,6 +3,8 @@
 ================  ==========================  =====================
 path              methods                     served by
 ================  ==========================  =====================
+``/mcp``          POST, OPTIONS               ``standard.Standard``
+``/mcp/``         POST, OPTIONS               ``standard.Standard``
 ``/xfer`` and /…  any                         reserved: 404
 ``/host-llm``     POST                        reserved: 404
 everything else   POST, DELETE                ``bridge.Bridge``
@@ -20,21 +22,27 @@ import falcon
 from a2mcp.errors import A2mcpError, Internal, NotFound
 from a2mcp.http.bridge import Bridge
 from a2mcp.http.routes import BRIDGE, RESERVED, Route
+from a2mcp.http.standard import Standard
 from a2mcp.protocol.refusal import response_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from a2mcp.http.ports import FrontPort
+    from a2mcp.http.ports import Front
 
     Handler = Callable[..., None]
 
 logger = logging.getLogger("a2mcp.http")
 
 
-def make_app(front: FrontPort) -> falcon.App[Any, Any]:
+def make_app(front: Front) -> falcon.App[Any, Any]:
     """Build the WSGI app. It never blocks: it runs in the server's loop."""
-    handlers: dict[str, Handler] = {"xfer": _reserved, "host-llm": _reserved, "bridge": Bridge(front)}
+    handlers: dict[str, Handler] = {
+        "standard": Standard(front),
+        "xfer": _reserved,
+        "host-llm": _reserved,
+        "bridge": Bridge(front),
+    }
     app = falcon.App(media_type="application/json")
     app.add_error_handler(A2mcpError, _answer_ours)
     app.add_error_handler(Exception, _answer_unexpected)
@@ -45,8 +53,10 @@ def make_app(front: FrontPort) -> falcon.App[Any, Any]:
 
 
 def _pattern(route: Route) -> re.Pattern[str]:
-    below = "" if route.subtree else r"\Z"
-    return re.compile(re.escape(route.path.rstrip("/")) + (r"(?:/|\Z)" if route.path != "/" else "") + below)
+    path = re.escape(route.path)
+    if not route.subtree:
+        return re.compile(path + r"\Z")
+    return re.compile(path if route.path.endswith("/") else path + r"(?:/|\Z)")
 
 
 def _reserved(_req: falcon.Request, _resp: falcon.Response) -> None:

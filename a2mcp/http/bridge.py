@@ -62,6 +62,8 @@ class Bridge:
         elif message.method == "ping":
             body = jsonrpc.result(request_id, bridge.EMPTY)
         elif message.method.startswith(bridge.NOTIFICATION):
+            if message.method == bridge.CANCELLED:
+                self._front.cancel_requested(message.params, exchange.session_id)
             self._front.answer(exchange, _ACCEPTED)
             return
         else:

@@ -5,16 +5,20 @@ The order is a public contract: Host and Origin (403), path and method (405), to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from a2mcp.errors import BodyTooLarge, Forbidden, MethodNotAllowed, RequestError, Unauthorized
-from a2mcp.http.routes import methods_for
+from a2mcp.http.routes import Route, route_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from a2mcp.auth.bearer import Bearer
     from a2mcp.auth.origin import AllowedHosts
+
+
+TOKEN_HEADER: Final = "X_A2MCP_TOKEN"  # noqa: S105  # The header's name, not a token.
+"""On ``/mcp``, for clients that cannot set ``Authorization``."""
 
 
 class Head(Protocol):
@@ -36,12 +40,16 @@ class Guard:
         bearer: the token.
         hosts: the names we answer to.
         body_bytes: the largest body taken.
+        mcp_body_bytes: the largest one taken on ``/mcp``.
     """
 
-    def __init__(self, bearer: Bearer, hosts: AllowedHosts, *, body_bytes: int) -> None:
+    def __init__(
+        self, bearer: Bearer, hosts: AllowedHosts, *, body_bytes: int, mcp_body_bytes: int | None = None
+    ) -> None:
         self._bearer = bearer
         self._hosts = hosts
         self._body_bytes = body_bytes
+        self._mcp_body_bytes = body_bytes if mcp_body_bytes is None else mcp_body_bytes
 
     @property
     def generation(self) -> int:
@@ -50,26 +58,27 @@ class Guard:
 
     def refusal(self, head: Head) -> RequestError | None:
         """The reason to refuse this request, or None."""
-        headers = head.headers
         if not self._names_are_ours(head):
             return Forbidden(
                 "forbidden: Host or Origin is not one of ours.", hint="Add the name to 'allowed_hosts' if it is yours."
             )
-        if head.command not in methods_for(head.raw_path):
-            return MethodNotAllowed("method not allowed")
-        if not self._bearer.allows(headers.get("AUTHORIZATION")):
-            return Unauthorized("unauthorized")
-        if head.content_length > self._body_bytes:
-            return self.too_large()
-        return None
+        route = route_for(head.raw_path)
+        if head.command not in route.methods:
+            return _wrong_method(route)
+        if not self._knows_token(head, route):
+            return _unauthorized(route)
+        return self.too_large(head.raw_path, head.content_length)
 
-    def too_large(self) -> BodyTooLarge:
-        """The refusal of a body over the limit, whether announced or only counted."""
-        return BodyTooLarge(f"the body is larger than {self._body_bytes} bytes")
+    def too_large(self, raw_path: str, size: int) -> BodyTooLarge | None:
+        """The refusal of a body over the limit of its path, whether announced or only counted."""
+        limit = self._mcp_body_bytes if route_for(raw_path).standard else self._body_bytes
+        return BodyTooLarge(f"the body is larger than {limit} bytes") if size > limit else None
 
-    def exceeds(self, size: int) -> bool:
-        """Whether a body of this size is over the limit."""
-        return size > self._body_bytes
+    def _knows_token(self, head: Head, route: Route) -> bool:
+        authorization = head.headers.get("AUTHORIZATION")
+        if authorization is None and route.standard and (token := head.headers.get(TOKEN_HEADER)):
+            authorization = f"Bearer {token}"
+        return self._bearer.allows(authorization)
 
     def _names_are_ours(self, head: Head) -> bool:
         host = head.headers.get("HOST")
@@ -79,3 +88,17 @@ class Guard:
             and (not head.authority or self._hosts.host(head.authority))
             and (origin is None or self._hosts.origin(origin))
         )
+
+
+def _wrong_method(route: Route) -> MethodNotAllowed:
+    error = MethodNotAllowed("method not allowed")
+    if route.standard:
+        error.headers = (("Allow", ", ".join(sorted(route.methods, reverse=True))),)
+    return error
+
+
+def _unauthorized(route: Route) -> Unauthorized:
+    error = Unauthorized("unauthorized")
+    if route.standard:
+        error.headers = (("WWW-Authenticate", 'Bearer realm="a2mcp"'),)
+    return error

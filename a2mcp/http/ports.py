@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from a2mcp.protocol.methods import Services
 from a2mcp.types import CallId, SessionId
 
 if TYPE_CHECKING:
     from a2mcp.protocol.exchange import Exchange
+    from a2mcp.protocol.jsonrpc import Answer
     from a2mcp.protocol.response import Response
 
 
@@ -124,3 +126,23 @@ class FrontPort(Protocol):
     def catalog(self) -> bytes:
         """The JSON array of the tools that are offered now."""
         ...
+
+    def cancel_requested(self, params: msgspec.Raw, session_id: SessionId | None = None) -> None:
+        """Cancel the call of this session that ``notifications/cancelled`` names, if there is exactly one."""
+        ...
+
+
+class StandardPort(Services, Protocol):
+    """What the standard dialect needs beside what its methods do."""
+
+    def replied(self, answer: Answer) -> None:
+        """Take a client's answer to a question of a tool."""
+        ...
+
+    def cancel_requested(self, params: msgspec.Raw) -> None:
+        """Cancel the call that ``notifications/cancelled`` names, if there is exactly one."""
+        ...
+
+
+class Front(FrontPort, StandardPort, Protocol):
+    """The whole of what the edge needs."""

@@ -22,6 +22,8 @@ class Route(msgspec.Struct, frozen=True):
     path: str
     methods: frozenset[str]
     subtree: bool = False
+    standard: bool = False
+    """Whether refusals say what the HTTP and MCP specifications want said (``Allow``, ``WWW-Authenticate``)."""
 
     def matches(self, raw_path: str) -> bool:
         """Whether this route serves the path."""
@@ -29,6 +31,8 @@ class Route(msgspec.Struct, frozen=True):
 
 
 RESERVED: Final = (
+    Route("standard", "/mcp", frozenset({"POST", "OPTIONS"}), standard=True),
+    Route("standard", "/mcp/", frozenset({"POST", "OPTIONS"}), standard=True),
     Route("xfer", "/xfer", ANY_METHOD, subtree=True),
     Route("host-llm", "/host-llm", frozenset({"POST"})),
 )

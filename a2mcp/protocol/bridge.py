@@ -13,6 +13,7 @@ from a2mcp import __version__
 
 VERSION: Final = "2025-11-25"
 NOTIFICATION: Final = "notifications/"
+CANCELLED: Final = "notifications/cancelled"
 EMPTY: Final = b"{}"
 
 INITIALIZED: Final = msgspec.json.encode(

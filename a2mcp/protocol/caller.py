@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -11,7 +11,9 @@ from a2mcp.types import JsonObject
 PREFIX: Final = "io.modelcontextprotocol/"
 VERSION: Final = PREFIX + "protocolVersion"
 CAPABILITIES: Final = PREFIX + "clientCapabilities"
+CLIENT_INFO: Final = PREFIX + "clientInfo"
 LOG_LEVEL: Final = PREFIX + "logLevel"
+SUBSCRIPTION: Final = PREFIX + "subscriptionId"
 
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -38,16 +40,3 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOBODY: Final = Caller()
-
-
-def meta_of(params: msgspec.Raw) -> JsonObject:
-    """The ``_meta`` of some params; empty where there is none or it is no object."""
-    try:
-        meta: Any = msgspec.json.decode(params, type=_WithMeta)._meta if params else {}
-    except (msgspec.DecodeError, RecursionError):
-        return {}
-    return meta if isinstance(meta, dict) else {}
-
-
-class _WithMeta(msgspec.Struct, frozen=True):
-    _meta: Any = None

@@ -1,8 +1,8 @@
 r"""How a tool's result goes over the wire.
 
 Owns the bytes of ``result`` in the answer to ``tools/call``. Whatever a tool returned, it comes out as valid JSON in
-valid UTF-8: a lone surrogate becomes visible as ``\ud83d``, a number that JSON cannot say becomes ``null``, and a kind of
-content that the dialect does not know becomes the text of its JSON (seed, "tools/call").
+valid UTF-8: a lone surrogate becomes visible as ``\ud83d``, a number that JSON cannot say becomes ``null``, and a kind
+of content that the dialect does not know becomes the text of its JSON (seed, "tools/call").
 """
 
 from __future__ import annotations

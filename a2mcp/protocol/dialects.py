@@ -33,6 +33,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Whether a tool may ask the caller by a request on the call's own stream."""
     asks_by_retry: bool = False
     """Whether a tool may ask the caller by a result that wants the call again, with answers."""
+    mirrors: bool = False
+    """Whether headers repeat what the body says, down to arguments."""
     cacheable: bool = False
     """Whether lists and reads say how long they hold."""
     resource_not_found: int = -32002

@@ -47,9 +47,23 @@ class Message(msgspec.Struct, frozen=True):
     params: msgspec.Raw = msgspec.Raw()
 
     @property
+    def is_notification(self) -> bool:
+        """Whether nobody waits for an answer: there is no id."""
+        return not self.id
+
+    @property
     def request_id(self) -> bytes:
         """The id to answer with: the caller's bytes, or ``null`` where there was none."""
         return bytes(self.id) or NULL
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A client's response to a request of ours."""
+
+    jsonrpc: str
+    id: msgspec.Raw
+    result: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
 
 
 class _Loose(msgspec.Struct, frozen=True):
@@ -60,6 +74,7 @@ class _Loose(msgspec.Struct, frozen=True):
 
 _decoder = msgspec.json.Decoder(Message)
 _loose_decoder = msgspec.json.Decoder(_Loose)
+_answer_decoder = msgspec.json.Decoder(Answer)
 _any_decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
 
@@ -84,6 +99,32 @@ def decode(body: bytes) -> Message:
     if message.jsonrpc != "2.0" or len(message.method) > LONGEST_METHOD or not _is_id(message.id):
         raise _refused_shape(body)
     return message
+
+
+def decode_any(body: bytes) -> Message | Answer:
+    """Read one request, notification or response, as the specification has them: an id is never ``null``.
+
+    Raises:
+        ParseError, InvalidRequest, InvalidParams: as ``decode``.
+    """
+    try:
+        message = decode(body)
+    except InvalidRequest:
+        if (answer := _answer(body)) is not None:
+            return answer
+        raise
+    if bytes(message.id) == NULL:
+        raise InvalidRequest("invalid request: 'id' must be a string or an integer")
+    return message
+
+
+def _answer(body: bytes) -> Answer | None:
+    try:
+        answer = _answer_decoder.decode(body)
+    except msgspec.DecodeError:
+        return None
+    says_something = bool(answer.result) != bool(answer.error)
+    return answer if answer.jsonrpc == "2.0" and says_something and _is_id(answer.id) else None
 
 
 def _is_id(raw: msgspec.Raw) -> bool:

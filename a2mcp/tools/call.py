@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from a2mcp.errors import ToolError
-from a2mcp.tools.result import Outcome, Result, text
+from a2mcp.errors import InvalidParams, NoSuchResource, NotExposed, RequestError, ResourceNotFound, ToolError
+from a2mcp.tools.asking import InputRequired
+from a2mcp.tools.result import Needs, Outcome, Refusal, Result, text
 
 if TYPE_CHECKING:
     from a2mcp.audit.record import Summary
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from a2mcp.types import CallId, SessionId
 
 logger = logging.getLogger("a2mcp.tools")
+
+TOOLS_CALL: Final = "tools/call"
 
 
 class Call(msgspec.Struct, frozen=True, eq=False):
@@ -34,6 +37,7 @@ class Call(msgspec.Struct, frozen=True, eq=False):
     arguments: msgspec.Raw
     summary: Summary
     """The arguments as both audit records have them."""
+    method: str = TOOLS_CALL
     _end: threading.Lock = msgspec.field(default_factory=threading.Lock)
 
     @property
@@ -57,13 +61,26 @@ def run(entry: Entry, call: Call, context: Context) -> Outcome:
     """
     try:
         return entry.host.call(call.tool, call.arguments, context)
+    except InputRequired as need:
+        return Needs(need.questions, need.state)
     except ToolError as error:
-        return refused(error)
-    except BaseException as cause:  # noqa: BLE001  # The rim of every tool.
+        return refused(error, call)
+    except RequestError as error:
+        return Refusal(error)
+    except BaseException as cause:  # The rim of every tool.
         logger.warning("[a2mcp] tool '%s' failed", entry.spec.name, exc_info=cause)
         return text(f"The tool failed: {type(cause).__name__}: {str(cause)[:500]}", is_error=True)
 
 
-def refused(error: ToolError) -> Result:
-    """The result that tells a caller what a tool could not do, and what to do about it."""
+def refused(error: ToolError, call: Call) -> Result | Refusal:
+    """The outcome that tells a caller what could not be done, and what to do about it.
+
+    What a tool could not do is a result that a model reads. A name that is not exposed, and anything that is no tool,
+    has a JSON-RPC error where the dialect wants one.
+    """
+    dialect = call.exchange.dialect
+    if isinstance(error, NoSuchResource):
+        return Refusal(ResourceNotFound(error.uri, dialect.resource_not_found))
+    if call.method != TOOLS_CALL or (dialect.unknown_tool_is_error and isinstance(error, NotExposed)):
+        return Refusal(InvalidParams(error.text, hint=error.hint))
     return text(str(error), is_error=True)

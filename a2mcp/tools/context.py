@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import msgspec
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from a2mcp.host.process import Child
     from a2mcp.tools.jobs import JobsParams
     from a2mcp.tools.result import _Pending
-    from a2mcp.types import CallId, SessionId
+    from a2mcp.types import CallId, JsonObject, SessionId
 
 
 class Ticket(Protocol):
@@ -47,6 +47,38 @@ class JobsPort(Protocol):
         ...
 
 
+class Teller(Protocol):
+    """The way to the caller while the call runs. Nothing here blocks; what the caller did not ask for is dropped."""
+
+    @property
+    def wants_progress(self) -> bool:
+        """Whether progress goes anywhere; spares the work of finding it out."""
+        ...
+
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Report progress; a value that is not higher than the last one is not sent."""
+        ...
+
+    def log(self, level: str, data: Any) -> None:
+        """Send a log message."""
+        ...
+
+
+class Silent:
+    """Tells nobody anything."""
+
+    wants_progress = False
+
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Drop it."""
+
+    def log(self, level: str, data: Any) -> None:
+        """Drop it."""
+
+
+SILENT: Final = Silent()
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Caps that tools keep to, in bytes."""
 
@@ -69,3 +101,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     cancelled: Callable[[], bool] = lambda: False
     """True once nobody waits for the result; a long loop asks it now and then."""
+    tell: Teller = SILENT
+    """How to say something to the caller before the result is there."""
+    answers: JsonObject = {}
+    """What the caller has answered so far; see ``asking``."""
+    state: str | None = None
+    """What the tool itself gave with its last questions."""

@@ -130,6 +130,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
     version: int
     entries: dict[str, Entry]
     catalog: bytes
+    listed: tuple[msgspec.Raw, ...]
 
 
 class Registry:
@@ -142,7 +143,8 @@ class Registry:
     def __init__(self, hosts: Iterable[Host]) -> None:
         self._changing = threading.Lock()
         self._offers: dict[str, tuple[Host, Sequence[ToolSpec]]] = {}
-        self._now = _Snapshot(0, {}, b"[]")
+        self._now = _Snapshot(0, {}, b"[]", ())
+        self._tell: Callable[[], None] = lambda: None
         for host in hosts:
             self.add(host)
 
@@ -163,8 +165,16 @@ class Registry:
         return self._now.version
 
     def catalog(self) -> bytes:
-        """The JSON array that ``tools/list`` answers with, encoded once per change."""
+        """The JSON array that ``tools/list`` of the bridge answers with, encoded once per change."""
         return self._now.catalog
+
+    def listed(self) -> tuple[msgspec.Raw, ...]:
+        """Every tool with all that newer dialects show of it, encoded once per change."""
+        return self._now.listed
+
+    def attach(self, tell: Callable[[], None]) -> None:
+        """Remember whom to tell that the catalogue has changed."""
+        self._tell = tell
 
     def specs(self) -> Sequence[ToolSpec]:
         """Every tool, in the order of the catalogue."""
@@ -194,8 +204,10 @@ class Registry:
             offers = self._offers | {host.name: (host, specs)}
             entries = _merged(offers.values())
             catalog = _ENCODER.encode([_listed(entry.spec) for entry in entries.values()])
+            listed = tuple(msgspec.Raw(_ENCODER.encode(_fully_listed(entry.spec))) for entry in entries.values())
             self._offers = offers
-            self._now = _Snapshot(self._now.version + 1, entries, catalog)
+            self._now = _Snapshot(self._now.version + 1, entries, catalog, listed)
+        self._tell()
 
 
 def not_exposed(name: str) -> NotExposed:
@@ -230,3 +242,9 @@ def _listed(spec: ToolSpec) -> dict[str, Any]:
             "openWorldHint": spec.open_world,
         },
     }
+
+
+def _fully_listed(spec: ToolSpec) -> dict[str, Any]:
+    """Write a tool with what only newer dialects know."""
+    more = {} if spec.output_schema is None else {"outputSchema": spec.output_schema}
+    return _listed(spec) | more

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
-if TYPE_CHECKING:
-    from a2mcp.types import JsonObject
+from a2mcp.errors import A2mcpError
+from a2mcp.types import JsonObject
 
 
 class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
@@ -85,14 +85,43 @@ PENDING: Final = _Pending.PENDING
 """Returned by a tool whose call another actor completes later; no thread waits for it."""
 
 
+class Question(msgspec.Struct, frozen=True):
+    """One request to the caller."""
+
+    method: str
+    params: JsonObject
+
+    @property
+    def capability(self) -> JsonObject:
+        """What the caller must be able to do, as it would declare it."""
+        kind = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling"}.get(self.method, "roots")
+        return {kind: {}}
+
+
+class Needs(msgspec.Struct, frozen=True):
+    """The outcome of a run that asked."""
+
+    questions: dict[str, Question]
+    state: str | None = None
+    """The tool's own, given back to it with the answers."""
+
+
 class Encoded(msgspec.Struct, frozen=True):
     """The outcome of a call that is no tool's: the JSON of its ``result`` object."""
 
     body: bytes
     is_error: bool = False
+    sealed: bool = True
+    """Whether the dialect adds what it puts into every result."""
 
 
-Outcome = Result | Encoded | Literal[_Pending.PENDING]
+class Refusal(msgspec.Struct, frozen=True):
+    """The outcome of a call that the protocol has an error for."""
+
+    error: A2mcpError
+
+
+Outcome = Result | Refusal | Encoded | Needs | Literal[_Pending.PENDING]
 
 
 def text(body: str, *, is_error: bool = False, structured: JsonObject | None = None) -> Result:

@@ -42,6 +42,18 @@ class Reply:
         self._first: Response | None = None
         self.times = 0
 
+    def begin_stream(self) -> bool:
+        return False
+
+    def send(self, message: bytes) -> bool:
+        return False
+
+    def tend(self, now: float) -> None:
+        pass
+
+    def when_gone(self, tell: object) -> None:
+        pass
+
     def complete(self, response: Response) -> bool:
         self.times += 1
         if self._first is None:

@@ -10,6 +10,8 @@ import msgspec
 import pytest
 from living import WAIT_S, Clock, Ear, Poison, call_of
 
+from a2mcp.library.desk import Desk
+from a2mcp.library.shelf import Library
 from a2mcp.policy.approval import ApprovalSettings, Mode, Rule
 from a2mcp.tools.context import Context, Limits
 from a2mcp.tools.registry import LocalHost, Registry
@@ -24,7 +26,9 @@ from actors.ref import Ping, Ref
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from a2mcp.tools.call import Call
+from a2mcp.protocol.interviews import Interviews
+from a2mcp.protocol.statetoken import StateTokens
+from a2mcp.tools.call import Call
 
 
 class NoParams(msgspec.Struct):
@@ -87,6 +91,7 @@ class Bench:
         self.clock = Clock()
         self.audit = Ear("AuditWriter")
         self.gate = Ear("Gate")
+        self.jobs = Ear("Jobs")
         self.mailbox = Executor.mailbox_for("Executor")
         self.ref: Ref[executor.Command] = Ref(self.mailbox)
         self.pool = Pool(clock=self.clock, run_calls=self.ref, most=most)
@@ -97,6 +102,9 @@ class Bench:
             context_for=self._context,
             audit_writer=self.audit.ref,
             gate=self.gate.ref,
+            jobs=self.jobs.ref,
+            interviews=Interviews(StateTokens("secret", self.clock)),
+            desk=Desk(Library([])),
         )
         self.launch()
 

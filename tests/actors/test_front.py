@@ -9,10 +9,13 @@ import pytest
 from living import Clock, Reply, exchange
 
 from a2mcp.errors import Busy, Stopping
+from a2mcp.library.shelf import Library
 from a2mcp.protocol.response import Response
+from a2mcp.protocol.statetoken import StateTokens
 from a2mcp.tools.registry import Registry
 from actors import executor, sessions
-from actors.front import LOST_AFTER_S, RESERVE, Front
+from actors.admission import LOST_AFTER_S, RESERVE, Admission
+from actors.front import Front, Ways
 from actors.ref import Mailbox, Message, Ref
 
 RAW = msgspec.Raw(b"{}")
@@ -25,13 +28,17 @@ class Door:
         self.clock = Clock()
         self.sessions = Mailbox("Sessions", mailbox)
         self.executor = Mailbox("Executor", 2)
-        self.front = Front(
-            session_table=Ref(self.sessions),
-            run_calls=Ref(self.executor),
+        self.audit = Mailbox("AuditWriter", mailbox)
+        ways = Ways(
+            sessions=Ref(self.sessions),
+            audit=Ref(self.audit),
+            executor=Ref(self.executor),
             registry=Registry([]),
-            in_flight=in_flight,
-            clock=self.clock,
+            library=Library([]),
+            tokens=StateTokens("secret", self.clock),
+            context_for=lambda _call: None,
         )
+        self.front = Front(Admission(run_calls=Ref(self.executor), in_flight=in_flight, clock=self.clock), ways)
 
     def call(self) -> Reply:
         asked, reply = exchange()
@@ -43,7 +50,7 @@ class Door:
 
     def sweep_after(self, seconds: float) -> list[executor.Sweep]:
         self.clock.seconds += seconds
-        self.front.sweep()
+        self.front.tend(self.clock.seconds)
         return [self.executor.get_nowait() for _ in range(self.executor.depth())]
 
 
@@ -180,7 +187,7 @@ def test_an_executor_that_is_behind_does_not_break_the_sweep(caplog: pytest.LogC
     door.front.answer(asked, Response(200))
     door.clock.seconds += LOST_AFTER_S + 1
     for _ in range(5):
-        door.front.sweep()
+        door.front.tend(door.clock.seconds)
 
     assert ping.done
 

@@ -20,7 +20,7 @@ from a2mcp.tools.registry import LocalHost
 from a2mcp.tools.result import PENDING, text
 from a2mcp.tools.spec import Lane, Tier, Tool, ToolSpec
 from actors import audit, system
-from actors.daemon import Daemon
+from actors.daemon import Daemon, More
 
 if TYPE_CHECKING:
     from a2mcp.tools.context import Context
@@ -98,7 +98,7 @@ def kill(params: Kill, _context: Context) -> Outcome:
 
 
 def counts(_params: Nothing, _context: Context) -> Outcome:
-    return text(msgspec.json.encode(audit.counts(DAEMON[0]._system.audit)).decode())
+    return text(msgspec.json.encode(audit.counts(DAEMON[0]._system.refs.audit)).decode())
 
 
 for each in (
@@ -116,5 +116,5 @@ for each in (
 if __name__ == "__main__":
     if "JOURNAL_LIMIT" in os.environ:
         system.Journal = partial(Journal, limit=int(os.environ["JOURNAL_LIMIT"]))  # type: ignore[misc, assignment]
-    DAEMON.append(Daemon.start(home_from_environment(os.environ), (HOST,)))
+    DAEMON.append(Daemon.start(home_from_environment(os.environ), More(hosts=(HOST,))))
     sys.exit(DAEMON[0].run())

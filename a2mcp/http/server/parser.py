@@ -74,8 +74,8 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         receiver = self.body_rcv
         if not isinstance(receiver, ChunkedReceiver):
             return None
-        if self._guard.exceeds(len(receiver)):
-            return self._guard.too_large()
+        if (too_large := self._guard.too_large(self.raw_path, len(receiver))) is not None:
+            return too_large
         if max(len(receiver.control_line), len(receiver.trailer)) > CHUNK_LINE_BYTES:
             return InvalidRequest("bad request: a line between chunks is too long")
         return None

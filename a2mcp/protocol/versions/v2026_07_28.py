@@ -18,6 +18,7 @@ V2026_07_28: Final = replace(
     closing_cancels=True,
     asks_by_stream=False,
     asks_by_retry=True,
+    mirrors=True,
     cacheable=True,
     resource_not_found=-32602,
     seal=b',"resultType":"complete","_meta":' + msgspec.json.encode(_SERVER),

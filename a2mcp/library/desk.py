@@ -1,0 +1,57 @@
+"""``resources/read`` as a call: it may block, so it is recorded, approved and run like a tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from a2mcp.protocol import pages
+from a2mcp.tools.registry import Entry
+from a2mcp.tools.result import Encoded
+from a2mcp.tools.spec import Tier, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from a2mcp.library.shelf import Library
+    from a2mcp.tools.context import Context
+    from a2mcp.tools.result import Outcome
+
+READ: Final = "resources/read"
+
+
+class _Target(msgspec.Struct, frozen=True):
+    uri: str
+
+
+class Desk:
+    """A host with one thing to call, which no catalogue lists."""
+
+    name = "library"
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def list(self) -> Sequence[ToolSpec]:
+        """Nothing is offered as a tool."""
+        return ()
+
+    def call(self, _name: str, raw_arguments: bytes | msgspec.Raw | None, context: Context) -> Outcome:
+        """Read the resource."""
+        target = msgspec.json.decode(raw_arguments or b"{}", type=_Target)
+        contents = self._library.read(target.uri, context)
+        # The dialect without caching has no use for the two members, and no harm from them either.
+        return Encoded(msgspec.json.encode({"contents": contents, **pages.CACHE}))
+
+    def state(self) -> str:
+        """How many resources have a fixed address."""
+        return f"{len(self._library.resources())} resources"
+
+    def attach(self, announce: Callable[[Sequence[ToolSpec]], None]) -> None:
+        """Its list never changes."""
+
+    def entry(self) -> Entry:
+        """What the executor runs."""
+        spec = ToolSpec(name=READ, title="Read a resource", description="", input_schema={}, tier=Tier.READ)
+        return Entry(self, spec)

@@ -1,0 +1,147 @@
+"""Admission: a cap on what is in flight, an end to it while the daemon goes down, and a sweep for what got lost.
+
+A table and no actor: it is written by the loop and by whoever completes a reply. Each change is one dict operation,
+which the interpreter makes atomic; nothing here reads, decides and then writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from a2mcp.errors import Busy, Internal, Stopping
+from a2mcp.protocol.exchange import Exchange
+from a2mcp.tools.call import Call
+from actors import executor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from a2mcp.clock import Clock
+    from a2mcp.protocol.exchange import Reply
+    from a2mcp.protocol.response import Response
+    from actors.ref import Ref
+
+RESERVE: Final = 1024
+"""Requests let in beyond the cap on calls, so that a full house still answers ``ping`` and ends sessions."""
+LOST_AFTER_S: Final = 30.0
+"""A request this old that no actor knows has been lost."""
+
+logger = logging.getLogger("a2mcp.front")
+
+
+class Pending(msgspec.Struct):
+    """A request that is not answered yet."""
+
+    exchange: Exchange
+    since: float
+    call: Call | None = None
+    ended: float | None = None
+    """When a sweep first found the call ended and its reply not sent."""
+
+
+class _Tracked:
+    """A reply that takes itself off the list when it is completed."""
+
+    __slots__ = ("_open", "_reply")
+
+    def __init__(self, reply: Reply, unanswered: dict[int, Pending]) -> None:
+        self._reply = reply
+        self._open = unanswered
+
+    def complete(self, response: Response) -> bool:
+        completed = self._reply.complete(response)
+        self._open.pop(id(self), None)
+        return completed
+
+    def begin_stream(self) -> bool:
+        return self._reply.begin_stream()
+
+    def send(self, message: bytes) -> bool:
+        return self._reply.send(message)
+
+    def tend(self, now: float) -> None:
+        self._reply.tend(now)
+
+    def when_gone(self, tell: Callable[[], None]) -> None:
+        self._reply.when_gone(tell)
+
+
+class Admission:
+    """The requests that are not answered yet.
+
+    Args:
+        run_calls: is asked which calls it knows.
+        in_flight: how many calls may be; other requests have a reserve beyond it.
+        clock: measures how old they are.
+    """
+
+    def __init__(self, *, run_calls: Ref[executor.Command], in_flight: int, clock: Clock) -> None:
+        self._executor = run_calls
+        self._most = in_flight
+        self._clock = clock
+        self._stopping = False
+        self._open: dict[int, Pending] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def check_room(self) -> None:
+        """Refuse a call that is one too many.
+
+        Raises:
+            Busy: as many as allowed are in flight.
+        """
+        if len(self._open) >= self._most:
+            raise Busy(f"{self._most} calls are in flight.", hint="Try again in a moment.")
+
+    def let_in(self, exchange: Exchange) -> Exchange:
+        """Take a request on the list; the exchange that is returned takes it off when it is completed.
+
+        Raises:
+            Busy, Stopping: it is not let in.
+        """
+        if self._stopping:
+            raise Stopping("the daemon is stopping", hint="Connect again in a moment.")
+        if len(self._open) >= self._most + RESERVE:
+            raise Busy(f"{len(self._open)} requests are in flight.", hint="Try again in a moment.")
+        reply = _Tracked(exchange.reply, self._open)
+        admitted = replace(exchange, reply=reply)
+        self._open[id(reply)] = Pending(admitted, self._clock.monotonic())
+        return admitted
+
+    def note(self, call: Call) -> None:
+        """Remember which call a request became."""
+        pending = self._open.get(id(call.exchange.reply))
+        if pending is not None:
+            pending.call = call
+
+    def calls(self) -> list[Call]:
+        """The calls that are not answered yet."""
+        return [pending.call for pending in list(self._open.values()) if pending.call is not None]
+
+    def stop(self) -> None:
+        """Refuse what comes from now on; what is in flight goes on."""
+        self._stopping = True
+
+    def tend(self) -> None:
+        """Turn slow answers into streams, keep silent ones alive, and have answered what got lost. Once a second."""
+        now = self._clock.monotonic()
+        unanswered = list(self._open.values())
+        for pending in unanswered:
+            pending.exchange.reply.tend(now)
+        self._sweep([pending for pending in unanswered if pending.since < now - LOST_AFTER_S], now)
+
+    def _sweep(self, old: list[Pending], now: float) -> None:
+        with contextlib.suppress(Busy):  # An executor that is behind is swept the next time.
+            executor.sweep(self._executor, tuple(pending.call for pending in old if pending.call is not None))
+        for pending in old:
+            if pending.ended is None and pending.call is not None and pending.call.has_ended():
+                pending.ended = now
+            if pending.call is None or (pending.ended is not None and pending.ended < now - LOST_AFTER_S):
+                logger.error("[a2mcp] internal error: a request was lost")
+                pending.exchange.fail(Internal())
