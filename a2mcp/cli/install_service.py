@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, Final
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from a2mcp.cli import show
-from a2mcp.errors import A2mcpError, UnusableFile
+from a2mcp.connect.errors import ClientFailed
+from a2mcp.errors import A2mcpError, NoDaemon, UnusableFile
 
 if TYPE_CHECKING:
     from a2mcp.connect.service import Service
@@ -56,10 +58,14 @@ def _drain_s() -> float:
 
 
 def _install(service: Service) -> None:
-    from a2mcp.config import instance  # noqa: PLC0415 - as above
     from a2mcp.files import write_atomic  # noqa: PLC0415 - as above
 
-    if instance.is_served(show.current_home()) and not service.path.exists():
+    if service.path.exists():
+        # A manager goes on with the old file until the service was ended; that it was not running is no error.
+        for command in service.stop:
+            with contextlib.suppress(ClientFailed):
+                _run(command)
+    elif _is_running():
         raise A2mcpError("A daemon runs already.", hint="End it with `a2mcp stop`; the service starts its own.")
     try:
         service.path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,6 +76,16 @@ def _install(service: Service) -> None:
     for command in service.start:
         _run(command)
     click.echo(f"The daemon runs now and after every login. {service.note}")
+
+
+def _is_running() -> bool:
+    from a2mcp.cli.client import OperatorClient  # noqa: PLC0415 - as above
+
+    try:
+        OperatorClient(show.current_home()).status()
+    except NoDaemon:
+        return False
+    return True
 
 
 def _uninstall(service: Service) -> None:
@@ -87,8 +103,6 @@ def _uninstall(service: Service) -> None:
 def _run(command: tuple[str, ...]) -> None:
     import shlex  # noqa: PLC0415 - as above
     import subprocess  # noqa: PLC0415 - as above
-
-    from a2mcp.connect.errors import ClientFailed  # noqa: PLC0415 - as above
 
     line = shlex.join(command)
     try:

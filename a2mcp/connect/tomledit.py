@@ -16,7 +16,7 @@ from a2mcp.connect.errors import BrokenFile
 
 _HEADER: Final = re.compile(r"^[ \t]*\[(?!\[)(?P<name>[^\]\r\n]+)\][^\r\n]*$", re.MULTILINE)
 _ANY_HEADER: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
-_TRAILING: Final = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z))*\Z")
+_TRAILING: Final = re.compile(r"^(?:[ \t]*(?:#[^\r\n]*)?(?:\r?\n|\Z))*\Z", re.MULTILINE)
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 Path = tuple[str, str]
@@ -68,11 +68,11 @@ def drop(text: str, path: Path) -> str:
     if span is None:
         raise BrokenFile(f"'{path[0]}.{path[1]}' is not written as a table of its own")
     before, after = text[: span[0]], text[span[1] :]
-    if not after.strip():
+    if not after.startswith("["):
         before = re.sub(r"(\r?\n)(?:[ \t]*\r?\n)+\Z", r"\1", before)
-    if not wanted[path[0]] and not re.search(rf"^[ \t]*\[{re.escape(path[0])}\]", before + after, re.MULTILINE):
-        del wanted[path[0]]
-    return _checked(before + after, wanted)
+    # A table that held nothing but ours is there afterwards only if it has a header of its own.
+    bare = {key: value for key, value in wanted.items() if key != path[0] or value}
+    return _checked(before + after, wanted, bare)
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -83,16 +83,14 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _span(text: str, path: Path) -> tuple[int, int] | None:
-    """Find the table and the tables inside it, without the comments that lead to the next one."""
+    """Find the table and the tables inside it, without the comments that come after them."""
     ours = [found for found in _HEADER.finditer(text) if _names(found["name"])[:2] == [*path]]
     if not ours:
         return None
     following = _ANY_HEADER.search(text, ours[-1].end())
-    if following is None:
-        return ours[0].start(), len(text)
-    body = text[: following.start()]
+    body = text[: following.start()] if following else text
     trailing = _TRAILING.search(body, ours[-1].end())
-    return ours[0].start(), trailing.start() if trailing else following.start()
+    return ours[0].start(), trailing.start() if trailing else len(body)
 
 
 def _names(header: str) -> list[str]:
@@ -111,11 +109,11 @@ def _value(value: Any) -> str:
     return json.dumps(value)
 
 
-def _checked(text: str, wanted: dict[str, Any]) -> str:
+def _checked(text: str, *wanted: dict[str, Any]) -> str:
     try:
         reached = tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError:
         reached = None
-    if reached != wanted:
+    if reached not in wanted:
         raise BrokenFile("its layout leaves no safe place for another server")
     return text
