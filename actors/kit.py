@@ -144,9 +144,16 @@ def launch(actor: Actor[M]) -> Ref[M]:
     """Start an actor that was built with its mailbox.
 
     Pykka's ``start`` builds the actor itself; ours is built first, because its mailbox is older than it.
+
+    Raises:
+        RuntimeError: the machine has no thread left.
     """
     pykka.ActorRegistry.register(actor.actor_ref)
-    actor._start_actor_loop()  # noqa: SLF001  # Pykka's own start does the same two steps.
+    try:
+        actor._start_actor_loop()  # noqa: SLF001  # Pykka's own start does the same two steps.
+    except RuntimeError:
+        pykka.ActorRegistry.unregister(actor.actor_ref)
+        raise
     return Ref(actor.mailbox)
 
 

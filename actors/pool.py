@@ -6,6 +6,7 @@ others grow old, which is how they are found.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 MOST_WORKERS: Final = 128
 """Blocking tools at one time; more wait. A running command needs no worker."""
 IDLE_S: Final = 30.0
+
+logger = logging.getLogger("a2mcp.pool")
 
 
 class Pool:
@@ -35,11 +38,8 @@ class Pool:
 
     def run(self, message: Run) -> None:
         """Give a call to a worker, now or as soon as one is free."""
-        if self._idle:
-            worker = self._idle.pop()
-        elif len(self._busy) < self._most:
-            worker = self._grow()
-        else:
+        worker = self._idle.pop() if self._idle else self._grow()
+        if worker is None:
             self._waiting.append(message)
             return
         self._busy[worker] = message
@@ -70,7 +70,7 @@ class Pool:
                 lost.append(message)
             else:  # It was never begun.
                 self._waiting.appendleft(message)
-        while self._waiting and len(self._busy) < self._most:
+        for _ in range(len(self._waiting)):
             self.run(self._waiting.popleft())
         return lost
 
@@ -79,8 +79,16 @@ class Pool:
         while self._idle:
             halt(self._idle.pop(), timeout=1)
 
-    def _grow(self) -> Worker:
+    def _grow(self) -> Worker | None:
+        """Start a worker; None when there are as many as there may be, or as the machine has threads for."""
+        if len(self._busy) >= self._most:
+            return None
+        worker = Worker(Worker.mailbox_for(f"Worker-{self._started + 1}"), run_calls=self._executor)
+        try:
+            launch(worker)
+        except RuntimeError as cause:
+            # The call waits for a worker that comes free, or for the next sweep.
+            logger.warning("[a2mcp] no thread for one more worker: %s", cause)
+            return None
         self._started += 1
-        worker = Worker(Worker.mailbox_for(f"Worker-{self._started}"), run_calls=self._executor)
-        launch(worker)
         return worker
