@@ -26,8 +26,8 @@ WAITRESS_ERRORS: Final[dict[int, type[RequestError]]] = {
 CHUNK_LINE_BYTES: Final = 1024
 """Of the line before a chunk, and of the trailer. Waitress has no limit, and copies what it has with every read."""
 
-# Whoever does not speak HTTP (TLS, a bare LF) never ends a head, and would wait for the deadline.
-_NO_HEAD: Final = re.compile(rb"\A[\r\n]*[^\r\n!#$%&'*+\-.^_`|~0-9A-Za-z]|(?<!\r)\n")
+_METHOD_CHARACTERS: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 
 
 class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no types.
@@ -57,20 +57,21 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
 
     def received(self, data: bytes) -> int:
         """Take bytes of the stream; how many of them belong to this request."""
+        looked_at = len(self.header_plus)
         consumed: int = super().received(data)
         # Waitress parses a stand-in head when the real one is too long, so its 431 counts before what that one says.
         too_long = self.error is not None and getattr(self.error, "code", 0) == HeadersTooLarge.status
         error: Any = self.error if too_long else self._refusal or self.error
         if error is None:
-            error = self._fault()
+            error = self._fault(looked_at)
         if error is not None:
             self._refuse(error)
         return consumed
 
-    def _fault(self) -> RequestError | None:
+    def _fault(self, looked_at: int) -> RequestError | None:
         """What is wrong with what came so far, although Waitress would wait for more."""
         if not self.headers_finished:
-            return InvalidRequest("bad request: this is not HTTP") if _NO_HEAD.search(self.header_plus) else None
+            return None if self._may_become_a_head(looked_at) else InvalidRequest("bad request: this is not HTTP")
         receiver = self.body_rcv
         if not isinstance(receiver, ChunkedReceiver):
             return None
@@ -79,6 +80,12 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         if max(len(receiver.control_line), len(receiver.trailer)) > CHUNK_LINE_BYTES:
             return InvalidRequest("bad request: a line between chunks is too long")
         return None
+
+    def _may_become_a_head(self, looked_at: int) -> bool:
+        """Whether it is worth waiting: who speaks something else (TLS, a bare LF) would never end a head."""
+        first = self.header_plus.lstrip(b"\r\n")[:1]
+        # PERF: only what is new is searched; a head may come byte by byte.
+        return first in _METHOD_CHARACTERS and not _BARE_LF.search(self.header_plus, looked_at)
 
     def parse_header(self, header_plus: bytes) -> None:
         """Take the head from the cache or parse it, then let the guard judge it. Called by Waitress."""
