@@ -6,6 +6,7 @@ import resource
 import select
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -212,6 +213,17 @@ def test_what_may_become_a_head_is_waited_for(start: bytes) -> None:
 
     assert parser.error is None
     assert not parser.completed
+
+
+def test_a_head_that_comes_byte_by_byte_costs_little() -> None:
+    """Row H09: whoever has no token buys no time of the loop's with 30,000 tiny packets."""
+    parser = _parser(HeadCache(Adjustments()))
+    began = time.process_time()
+    for byte in HEAD + b"X: " + b"y" * 30_000:
+        parser.received(bytes((byte,)))
+
+    assert parser.error is None
+    assert time.process_time() - began < 3.0
 
 
 # --- routes -------------------------------------------------------------------------------------------------------
