@@ -154,8 +154,9 @@ class Daemon:
 
     # --- going down -----------------------------------------------------------------------------------------------
 
-    def _on_signal(self, _number: int, _frame: Any) -> None:
-        if self._stop_asked:
+    def _on_signal(self, number: int, _frame: Any) -> None:
+        # A terminal that closes may send SIGHUP twice, by itself and by its shell: that is nobody in a hurry.
+        if self._stop_asked and number != signal.SIGHUP:
             self._hurry()
         self.ask_to_stop()
 

@@ -238,3 +238,17 @@ def test_twenty_sessions_most_of_them_abandoned(daemon: Daemon, signals: tuple[i
     else:
         assert took < 1.5
         assert "Traceback" not in daemon.stderr
+
+
+def test_a_terminal_that_closes_is_in_no_hurry(daemon: Daemon) -> None:
+    """D05: SIGHUP comes once from the terminal and once from its shell; what runs may finish all the same."""
+    call = hold(daemon)
+    daemon.process.send_signal(signal.SIGHUP)
+    until(lambda: refuses_connections(daemon), what="the drain", seconds=2)
+    daemon.process.send_signal(signal.SIGHUP)
+    assert not call.over
+    (daemon.home / "go").touch()
+
+    assert "done" in call.result().text
+    assert daemon.process.wait(5) == 0
+    clean(daemon)
