@@ -12,11 +12,11 @@ help: ## List the commands
 
 $(VENV)/.serve: setup.cfg pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable .
 	touch $@
 
 $(VENV)/.test: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[test,check]'
 	touch $@
 
 serve: $(VENV)/.serve ## Run the daemon in the foreground
