@@ -95,12 +95,13 @@ def disconnect(client: Client, path: Path, name: str, *, own: bool = True, dry: 
     if not dry and settings.restore(name):
         return Report(done=Done.RESTORED, path=path)
     command = _installed(client.remove(name)) if own and client.remove else ()
-    if command:
-        backup = None if dry else _run(command, client, settings)
-        return Report(done=Done.REMOVED, path=path, command=command, backup=backup)
-    text = settings.without(name)
-    backup = None if dry else settings.write(text)
-    return Report(done=Done.REMOVED, path=path, backup=backup, diff=_diff(settings.text, text, None))
+    text = "" if command else settings.without(name)
+    diff = "" if command else _diff(settings.text, text, None)
+    if dry:
+        return Report(done=Done.REMOVED, path=path, command=command, diff=diff)
+    backup = _run(command, client, settings) if command else settings.write(text)
+    settings.forget_absence()
+    return Report(done=Done.REMOVED, path=path, command=command, backup=backup, diff=diff)
 
 
 def _adding(client: Client, server: Server) -> tuple[str, ...]:
@@ -127,7 +128,10 @@ def _run(command: tuple[str, ...], client: Client, settings: Settings) -> Path |
         raise ClientFailed(f"{command[0]} failed (exit code {done.returncode}): {said}", hint=hint)
     after = Settings(client, settings.path).before
     # A client that keeps its servers elsewhere has not touched this file.
-    return None if after is None or after == settings.before else settings.keep(after)
+    if after is None or after == settings.before:
+        return None
+    kept = settings.keep(after)
+    return None if settings.before is None else kept
 
 
 def _diff(before: str, after: str, token: str | None) -> str:

@@ -99,7 +99,7 @@ class Settings:
             if not update:
                 kept.unlink(missing_ok=True)
             raise
-        return None if kept.name.endswith(_ABSENT) else kept
+        return None if self.before is None else kept
 
     def keep(self, after: bytes, *, update: bool = False) -> Path:
         """Keep what was read, under a name that says what takes its place.
@@ -107,6 +107,9 @@ class Settings:
         Args:
             after: what takes its place.
             update: what was read holds the server already, so what counts is still what was there before that.
+
+        Returns:
+            The backup; an empty mark where there was no file.
         """
         before = b"" if self.before is None else self.before
         ending = _ABSENT if self.before is None else ""
@@ -139,6 +142,11 @@ class Settings:
             write_atomic(self._real, original, mode=backup.stat().st_mode & 0o777, check=self._unchanged)
         backup.unlink()
         return True
+
+    def forget_absence(self) -> None:
+        """Remove the marks that say that there was no file: somebody else has made it theirs since."""
+        for mark in self._real.parent.glob(f"{glob_escape(self._real.name)}.a2mcp-*{_ABSENT}"):
+            mark.unlink()
 
     def _backup_of(self, content: bytes) -> Path | None:
         """Find the newest backup that was made when ``content`` was written."""

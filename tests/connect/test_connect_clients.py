@@ -116,6 +116,17 @@ def test_after_somebody_else_changed_the_file_only_the_server_goes(name, setting
     assert path.read_bytes().decode() == FILES[name] + added
 
 
+def test_a_file_that_others_took_over_since_stays_and_no_mark_is_left(user):
+    """Ours: it was not there before us, but it holds somebody else's settings now."""
+    path, client = CLIENTS["claude-code"].file(user), CLIENTS["claude-code"]
+    connection.connect(client, path, SERVER)
+    path.write_text(path.read_text().replace("{", '{"numStartups": 1,', 1))
+    report = connection.disconnect(client, path, "a2mcp")
+    assert report.done is Done.REMOVED
+    assert json.loads(path.read_text()) == {"numStartups": 1, "mcpServers": {}}
+    assert kept(path) == [report.backup]
+
+
 def test_another_address_replaces_the_old_one_and_the_way_back_stays(settings):
     """Ours: the port changed; disconnect still restores."""
     path, client = settings("cursor"), CLIENTS["cursor"]
@@ -325,6 +336,16 @@ def test_the_client_s_own_command_is_used_where_it_is_installed(own):
     assert TOKEN not in log.read_text()
     assert connection.disconnect(client, path, "a2mcp").done is Done.RESTORED
     assert path.read_bytes() == before
+
+
+def test_a_file_that_the_client_s_own_command_makes_is_gone_again(own):
+    """Issue §9: byte-identical is no file where there was none."""
+    client, path, _ = own
+    path.unlink()
+    report = connection.connect(client, path, SERVER)
+    assert (report.done, report.backup) == (Done.ADDED, None)
+    assert connection.disconnect(client, path, "a2mcp").done is Done.RESTORED
+    assert list(path.parent.glob(f"{path.name}*")) == []
 
 
 def test_the_client_s_own_command_removes_from_a_file_that_changed_since(own):
