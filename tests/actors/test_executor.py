@@ -17,7 +17,7 @@ from a2mcp.tools.context import Context, Limits
 from a2mcp.tools.registry import LocalHost, Registry
 from a2mcp.tools.result import PENDING, Outcome, text
 from a2mcp.tools.spec import Lane, Tier, Tool, ToolSpec
-from actors import audit, executor, gate
+from actors import audit, executor, gate, jobs
 from actors.executor import LOST, Execute, Executor, Running, Surroundings
 from actors.kit import launch
 from actors.pool import IDLE_S, Pool
@@ -410,3 +410,34 @@ def test_stopping_waits_for_no_busy_worker(bench: Bench) -> None:
     assert not bench.actor.thread.is_alive()
     bench.blocker.let_go()
     bench.ends(1)
+
+
+def test_a_cancelled_call_is_ended_wherever_it_is() -> None:
+    """Ours: running, queued for a worker, waiting for the operator, or not even here yet; never run afterwards."""
+    bench = Bench(most=1, approval=ApprovalSettings(tools={"writes": Rule.PROMPT}))
+    running = bench.run("block")
+    bench.blocker.await_entered()
+    queued, waiting = bench.run("block"), bench.run("writes")
+    early, _ = call_of("inline")
+    for call in (running, queued, waiting, early):
+        executor.cancel(bench.ref, call)
+    bench.ref.tell(Execute(early, bench.audit.ref))
+    bench.ref.insist(gate.Answered(waiting, None))
+
+    assert {(is_error, said) for _, is_error, said in bench.ends(4)} == {(True, executor.CANCELLED)}
+    assert waiting.call_id in {forget.call_id for forget in bench.gate.wait_for(gate.Forget, 4)}
+    assert running.call_id in {cancel.call_id for cancel in bench.jobs.wait_for(jobs.Cancel, 4)}
+    bench.blocker.let_go()
+    bench.idle()
+    assert bench.blocker.runs == 1
+    assert len(bench.audit.wait_for(audit.Done, 4)) == 4
+
+
+def test_cancelling_what_has_ended_changes_nothing(bench: Bench) -> None:
+    """Ours: the caller's word and the result may cross."""
+    call = bench.run("inline")
+    bench.ends(1)
+    executor.cancel(bench.ref, call)
+    bench.settle()
+
+    assert bench.end() == ("inline", False, "inline")

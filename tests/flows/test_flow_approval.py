@@ -31,11 +31,12 @@ def asking(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
 def waiting(daemon: Daemon, count: int = 1) -> list[dict[str, Any]]:
     """Wait until so many calls wait; as ``a2mcp approvals --json`` shows them."""
 
-    def seen() -> list[dict[str, Any]] | None:
+    def seen() -> tuple[list[dict[str, Any]]] | None:
         shown = json.loads(daemon.cli("approvals", "--json").stdout)
-        return shown if len(shown) == count else None
+        return (shown,) if len(shown) == count else None
 
-    return until(seen, what=f"{count} calls waiting")
+    (shown,) = until(seen, what=f"{count} calls waiting")
+    return shown
 
 
 def test_an_allowed_call_runs_and_a_denied_one_does_not(asking: Callable[..., Daemon]) -> None:
@@ -110,3 +111,29 @@ def test_calls_that_wait_at_the_bound_are_ended(tmp_path: Path) -> None:
         assert len(ended(daemon, "bash")) == 3
         assert not (daemon.home / "never").exists()
         assert "Traceback" not in daemon.stderr
+
+
+def test_a_call_that_is_cancelled_or_whose_caller_left_does_not_surprise_the_operator(
+    asking: Callable[..., Daemon],
+) -> None:
+    """Ours: cancelled is off the list; a caller of the bridge that only left may come back, so its call stays."""
+    daemon = asking(mode="always-ask")
+    first, second, other = daemon.session(), daemon.session(), daemon.session()
+    cancelled = Later(lambda: first.call("bash", command="touch cancelled"))
+    waiting(daemon)
+    number = first._id
+    other.session = first.session
+    other.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
+    assert cancelled.result().result["isError"] is True
+    waiting(daemon, 0)
+
+    left = Later(lambda: second.call("bash", command="touch left"))
+    (shown,) = waiting(daemon)
+    assert second._connection.sock is not None
+    second._connection.sock.shutdown(2)
+    assert left.failed
+    assert daemon.cli("approve", shown["id"]).returncode == 0
+    until((daemon.home / "left").exists, what="the approved command")
+    until(lambda: len(ended(daemon, "bash")) == 2, what="both records")
+    assert not (daemon.home / "cancelled").exists()
+    daemon.alive()
