@@ -498,3 +498,23 @@ def _shape(port: int, token: str) -> tuple[int, list[str], object]:
         line.send(wire.post(wire.INITIALIZE, token))
         answer = line.answer()
     return answer.status, sorted(answer.headers), json.loads(answer.body)
+
+
+def test_a_stream_nobody_reads_is_cut_although_something_is_pushed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: only bytes that go out prove that the peer reads; what is queued for it does not."""
+    monkeypatch.setattr(channels, "SEND_STALL_S", 1.0)
+    monkeypatch.setattr(channels, "STREAM_BYTES", 1 << 40)
+    with edge() as served, wire.Line(served.port) as line:
+        line.send(_hold(1))
+        served.front.wait_for(b"1")
+        (mine,) = served.server.active_channels.values()
+        mine.open_stream(mine.requests[0])
+        mine.push(mine.requests[0], b"x" * 30_000_000)
+        deadline = time.monotonic() + 10
+        pause = threading.Event()
+        while served.connections and time.monotonic() < deadline:
+            with contextlib.suppress(IndexError):
+                mine.push(mine.requests[0], b"x")
+            pause.wait(0.05)
+
+    assert time.monotonic() < deadline, "it was never cut"

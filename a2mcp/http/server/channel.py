@@ -16,6 +16,7 @@ from waitress.channel import HTTPChannel
 
 from a2mcp.errors import RequestError, RequestTimeout
 from a2mcp.http.server import responses, task
+from a2mcp.http.server.answering import Answering
 from a2mcp.http.server.parked import Parked
 from a2mcp.http.server.parser import RequestParser
 from a2mcp.protocol.refusal import response_for
@@ -43,32 +44,6 @@ CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _GONE: Final = frozenset(
     {errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN, errno.ECONNABORTED, errno.EPIPE, errno.EBADF}
 )
-
-
-class Answering:
-    """One request of one channel: the ``Connection`` of its parked response."""
-
-    __slots__ = ("_channel", "_request")
-
-    def __init__(self, channel: Channel, request: RequestParser) -> None:
-        self._channel = channel
-        self._request = request
-
-    def deliver(self, response: Response) -> None:
-        """Send a whole response."""
-        self._channel.deliver(self._request, response)
-
-    def open_stream(self) -> None:
-        """Send the head of an event stream."""
-        self._channel.open_stream(self._request)
-
-    def push(self, data: bytes) -> None:
-        """Send a piece of the stream."""
-        self._channel.push(self._request, data)
-
-    def end_stream(self) -> None:
-        """End the stream, and turn to the next request."""
-        self._channel.end_stream(self._request)
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
@@ -235,6 +210,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
                 sent = self._send_now(data)
                 if sent == len(data):
                     return True
+                self.active_at = time.monotonic()
             self.outbufs[-1].append(data[sent:])
             self.total_outbufs_len += len(data) - sent
             return False
@@ -265,8 +241,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         """Send what is left, then close if that was all."""
         with self.outbuf_lock:
             if self.total_outbufs_len:
-                self._flush_exception(self._flush_some)
-                self.active_at = time.monotonic()
+                sent, _ = self._flush_exception(self._flush_some)
+                if sent:
+                    self.active_at = time.monotonic()
         if self.close_when_flushed and not self.total_outbufs_len:
             self.close_when_flushed = False
             self._finish()

@@ -1,0 +1,36 @@
+"""What a parked response sees of its connection: one request of one channel. Knows no bytes and no deadline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from a2mcp.http.server.channel import Channel
+    from a2mcp.http.server.parser import RequestParser
+    from a2mcp.protocol.response import Response
+
+
+class Answering:
+    """One request of one channel: the ``Connection`` of its parked response."""
+
+    __slots__ = ("_channel", "_request")
+
+    def __init__(self, channel: Channel, request: RequestParser) -> None:
+        self._channel = channel
+        self._request = request
+
+    def deliver(self, response: Response) -> None:
+        """Send a whole response."""
+        self._channel.deliver(self._request, response)
+
+    def open_stream(self) -> None:
+        """Send the head of an event stream."""
+        self._channel.open_stream(self._request)
+
+    def push(self, data: bytes) -> None:
+        """Send a piece of the stream."""
+        self._channel.push(self._request, data)
+
+    def end_stream(self) -> None:
+        """End the stream, and turn to the next request."""
+        self._channel.end_stream(self._request)
