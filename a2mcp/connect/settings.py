@@ -99,7 +99,7 @@ class Settings:
             if not update:
                 kept.unlink(missing_ok=True)
             raise
-        return None if self.before is None else kept
+        return None if kept.name.endswith(_ABSENT) else kept
 
     def keep(self, after: bytes, *, update: bool = False) -> Path:
         """Keep what was read, under a name that says what takes its place.

@@ -98,6 +98,8 @@ def test_a_file_that_was_not_there_is_gone_again(name, user):
     report = connection.connect(client, path, server)
     assert (report.done, report.backup) == (Done.ADDED, None)
     assert shown(path, name) == {"a2mcp": client.entry(server)}
+    moved = Server(name="a2mcp", command=("/elsewhere/a2mcp", "stdio"))
+    assert connection.connect(client, path, moved).backup is None
     assert connection.disconnect(client, path, "a2mcp").done is Done.RESTORED
     assert list(path.parent.iterdir()) == []
 

@@ -41,6 +41,7 @@ def test_the_layout_is_that_of_the_neighbours():
     assert text == (
         '{\r\n\t"mcpServers": {\r\n\t\t"a": 1,\r\n\t\t"a2mcp": {\r\n\t\t\t"url": "u"\r\n\t\t}\r\n\t}\r\n}\r\n'
     )
+    assert jsonedit.put('{"a": [1],}', ("b",), 2) == '{"a": [1], "b": 2,}'
     assert jsonedit.put('{"mcpServers":{"a":1}}', PATH, 2) == '{"mcpServers":{"a":1, "a2mcp": 2}}'
 
 
