@@ -518,3 +518,18 @@ def test_a_stream_nobody_reads_is_cut_although_something_is_pushed(monkeypatch: 
             pause.wait(0.05)
 
     assert time.monotonic() < deadline, "it was never cut"
+
+
+def test_a_refusal_waits_for_its_turn_and_is_the_last() -> None:
+    """Row H05: [slow call][bad request][good call]: two answers in order, and the third is never looked at."""
+    bad = wire.post(b"", TOKEN, "Content-Length: 0")
+    with edge() as served, wire.Line(served.port) as line:
+        line.send(_hold(1) + bad + _now(3))
+        served.front.wait_for(b"1")
+        assert line.silent(0.1)
+        served.front.release(b"1")
+        first, second = line.answers(2)
+
+        assert (first.json["id"], second.status) == (1, 400)
+        assert line.ended()
+        assert served.front.called == [(b"1", 0)]
