@@ -32,6 +32,7 @@ from a2mcp.http.server.listen import affordable_connections, bind
 from a2mcp.http.server.server import Server
 from a2mcp.http.server.unix import OperatorServer
 from a2mcp.library.shelf import Library
+from a2mcp.stderr import FD, Stderr
 from a2mcp.tools.builtin import builtin_tools
 from a2mcp.tools.registry import LocalHost, Registry
 from actors import system as systems
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from a2mcp.library.shelf import Shelf
     from a2mcp.tools.registry import Host
 
-STDERR: Final = 2
 HURRY_S: Final = 0.8
 """After a second signal the process is gone within this."""
 SETTLE_S: Final = 0.01
@@ -82,7 +82,7 @@ class Daemon:
             systems.Ground(
                 home=home,
                 settings=settings,
-                registry=Registry((LocalHost(builtin_tools()), *more.hosts)),
+                registry=Registry((LocalHost(builtin_tools(settings.tools.names)), *more.hosts)),
                 library=Library(more.shelves),
                 clock=self._clock,
                 give_up=self._give_up,
@@ -92,7 +92,10 @@ class Daemon:
             make_app(self._system.front),
             sock,
             guard=Guard(
-                bearer, AllowedHosts(settings.host, settings.allowed_hosts), body_bytes=settings.limits.body_bytes
+                bearer,
+                AllowedHosts(settings.host, settings.allowed_hosts),
+                body_bytes=settings.limits.body_bytes,
+                mcp_body_bytes=settings.limits.mcp_body_bytes,
             ),
             connections=_connections(settings),
             body_bytes=settings.limits.body_bytes,
@@ -119,6 +122,7 @@ class Daemon:
             A2mcpError: one of these cannot be done.
         """
         _occupy_standard_descriptors()
+        sys.stderr = Stderr()
         logging.basicConfig(level=logging.WARNING, format="%(message)s")
         lock = instance.claim(home)
         try:
@@ -222,11 +226,9 @@ class Daemon:
 
 def _occupy_standard_descriptors() -> None:
     """Open what was closed of 0, 1 and 2: else a socket would get the number, and with it what is printed."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= FD:
         pass
     os.close(descriptor)
-    if sys.stderr is None:
-        sys.stderr = open(STDERR, "w", closefd=False)  # noqa: SIM115  # For good, like the one it replaces.
 
 
 def _listen(home: Home, settings: Settings) -> socket.socket:

@@ -9,14 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from harness import Client, Daemon, running, until
-from inflight import Later, started
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from inflight import WITH_TOOLS, Later, started
 
 
 def test_a_second_daemon_says_who_serves_and_leaves(daemon: Daemon) -> None:
@@ -145,7 +142,8 @@ def test_it_starts_without_the_three_usual_descriptors(tmp_path: Path, closed: s
     try:
         _connect(daemon)
         for number in range(3):
-            assert not os.readlink(f"/proc/{daemon.process.pid}/fd/{number}").startswith("socket:")
+            opened = Path(f"/proc/{daemon.process.pid}/fd/{number}").readlink()
+            assert not str(opened).startswith("socket:")
         client = daemon.session()
         assert "works" in client.call("bash", command="echo works; cat; echo err >&2").text
         assert daemon.client(token="wrong").ask("ping").status == 401
@@ -190,3 +188,27 @@ def _connect(daemon: Daemon) -> None:
     daemon.port = int(endpoint["bridge_url"].rsplit(":", 1)[1].strip("/"))
     daemon.token = endpoint["token"]
     until(lambda: _alive(daemon), what="an answer")
+
+
+def test_a_pipe_that_nobody_reads_does_not_stop_it(tmp_path: Path) -> None:
+    """D06: stderr is full; every failing tool would say more."""
+    daemon = Daemon(tmp_path / "home", argv=WITH_TOOLS)
+    daemon.process = subprocess.Popen(
+        WITH_TOOLS, cwd=daemon.home, env=daemon.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert daemon.process.stderr is not None
+    try:
+        _connect(daemon)
+        client = daemon.session()
+        for number in range(400):
+            tool = "exit" if number % 2 else "exit-in-worker"
+            assert client.call(tool, name="ValueError").result["isError"] is True
+        daemon.alive()
+        daemon.process.terminate()
+        assert daemon.process.wait(10) == 0
+        said = daemon.process.stderr.read()
+        assert len(said) > 40_000
+        assert said.count(b"Traceback") < 400, "it was full, and what did not fit was dropped"
+    finally:
+        daemon.process.stderr.close()
+        daemon.kill()
