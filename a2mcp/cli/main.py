@@ -30,6 +30,7 @@ VERBS: Final = (
     "deny",
     "audit",
     "jobs",
+    "stdio",
     "connect",
     "disconnect",
     "tools",

@@ -73,6 +73,11 @@ def dialect_of(method: str, params: Params, header: Header) -> Dialect:
     return _modern(method, params, meta, header)
 
 
+def name_of(method: str, params: Params) -> Any:
+    """Say what ``Mcp-Name`` must repeat; None for a method that has no such header."""
+    return getattr(params, _NAMED[method]) if method in _NAMED else None
+
+
 def check_notification(version: str | None) -> None:
     """Refuse a notification in a version that nobody here speaks.
 
@@ -102,7 +107,7 @@ def _modern(method: str, params: Params, meta: JsonObject, header: Header) -> Di
     _repeats("MCP-Protocol-Version", header("MCP-PROTOCOL-VERSION"), meta[VERSION])
     _repeats("Mcp-Method", header("MCP-METHOD"), method)
     if method in _NAMED:
-        _repeats("Mcp-Name", decoded(header("MCP-NAME")), getattr(params, _NAMED[method]))
+        _repeats("Mcp-Name", decoded(header("MCP-NAME")), name_of(method, params))
     dialect = MODERN.get(meta[VERSION])
     if dialect is None:
         raise UnsupportedVersion(meta[VERSION], sorted(MODERN))

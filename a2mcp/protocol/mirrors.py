@@ -28,7 +28,7 @@ def check(schema: JsonObject, arguments: msgspec.Raw, header: Callable[[str], st
     Raises:
         HeaderMismatch: one is missing, or says something else.
     """
-    wanted = list(_mirrored(schema, ()))
+    wanted = list(mirrored(schema))
     if not wanted:
         return
     try:
@@ -36,13 +36,14 @@ def check(schema: JsonObject, arguments: msgspec.Raw, header: Callable[[str], st
     except (msgspec.DecodeError, RecursionError):
         return  # Refused by name when the arguments are decoded for the tool.
     for name, path in wanted:
-        value = _at(given, path)
+        value = value_at(given, path)
         sent = decoded(header((PREFIX + name).upper()))
         if (value is None) != (sent is None) or (sent is not None and not _same(sent, value)):
             raise HeaderMismatch(f"header mismatch: {PREFIX}{name} does not repeat the argument {'.'.join(path)}")
 
 
-def _mirrored(schema: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def mirrored(schema: JsonObject, path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Name each header that a schema asks for, without its prefix, and the path of the argument it repeats."""
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return
@@ -52,10 +53,11 @@ def _mirrored(schema: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[str, 
         mirror = member.get(KEYWORD)
         if isinstance(mirror, str) and mirror and member.get("type") in _SCALARS:
             yield mirror, (*path, name)
-        yield from _mirrored(member, (*path, name))
+        yield from mirrored(member, (*path, name))
 
 
-def _at(value: Any, path: tuple[str, ...]) -> Any:
+def value_at(value: Any, path: tuple[str, ...]) -> Any:
+    """Follow a path into the arguments; None where it leads nowhere."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
