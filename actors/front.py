@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from a2mcp.audit.record import summarise
 from a2mcp.errors import Busy, InvalidParams, MissingCapability, RequestError
 from a2mcp.library.desk import READ
-from a2mcp.protocol import interviews, notices
+from a2mcp.protocol import interviews, jsonrpc, notices
 from a2mcp.protocol.listeners import Listeners
+from a2mcp.protocol.response import Response
 from a2mcp.tools.asking import InputRequired
 from a2mcp.tools.call import TOOLS_CALL, Call
 from a2mcp.types import CallId, new_call_id
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from a2mcp.library.shelf import Library
     from a2mcp.protocol.exchange import Exchange
     from a2mcp.protocol.jsonrpc import Answer
-    from a2mcp.protocol.response import Response
     from a2mcp.protocol.statetoken import StateTokens
     from a2mcp.tools.context import Context
     from a2mcp.tools.registry import Registry
@@ -154,17 +154,18 @@ class Front:
         entry = self._ways.registry.find(name)
         return {} if entry is None else entry.spec.input_schema
 
-    def prompt(self, exchange: Exchange, name: str, arguments: dict[str, str]) -> bytes:
-        """Fill in a prompt, or ask for what is missing; the JSON of the result."""
+    def prompt(self, exchange: Exchange, name: str, arguments: dict[str, str]) -> bytes | None:
+        """Fill in a prompt, or answer the exchange with what must be asked first; the JSON of the result."""
         encoded = msgspec.Raw(msgspec.json.encode(arguments))
         asking = self._with_earlier_answers(exchange, "prompts/get", name, encoded)
         call = Call(CallId(""), asking, name, encoded, summarise(encoded), "prompts/get")
         try:
             return msgspec.json.encode(self._ways.library.prompt(name, arguments, self._ways.context_for(call)))
         except InputRequired as need:
-            return self._prompt_needs(call, need)
+            self._ask_for_prompt(call, need)
+            return None
 
-    def _prompt_needs(self, call: Call, need: InputRequired) -> bytes:
+    def _ask_for_prompt(self, call: Call, need: InputRequired) -> None:
         if not call.exchange.dialect.asks_by_retry:
             raise InvalidParams("invalid params: this prompt needs answers that your client cannot be asked for")
         caller = call.exchange.caller
@@ -173,7 +174,8 @@ class Front:
                 raise MissingCapability("the client cannot be asked for this", question.capability)
         target = interviews.target_of(call.tool, call.arguments)
         token = self._ways.tokens.make(call.method, target, caller.answers, need.state)
-        return interviews.input_required(need.questions, token)
+        asked = jsonrpc.result(call.exchange.request_id, interviews.input_required(need.questions, token))
+        call.exchange.reply.complete(Response(200, asked))
 
     def listen(self, exchange: Exchange, wanted: JsonObject) -> None:
         """Keep the exchange open and tell it what changes."""

@@ -201,6 +201,7 @@ def _contexts(ground: Ground, port: JobsPort) -> ContextFor:
             cancelled=call.has_ended,
             tell=CallTeller(call.exchange, call.tool) if call.exchange.dialect.streams else SILENT,
             answers=caller.answers,
+            capabilities=caller.capabilities,
             state=caller.state,
         )
 

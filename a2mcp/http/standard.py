@@ -64,9 +64,7 @@ class Standard:
             error.request_id = message.request_id
             raise
         accept = req.get_header("ACCEPT")
-        parked = Parked(streams=sse.accepted(accept))
-        if sse.only_streams(accept):
-            parked.begin_stream()
+        parked = Parked(streams=sse.accepted(accept), only_streams=sse.only_streams(accept))
         resp.stream = parked
         self._answer(message, params, dialect, parked, req)
 

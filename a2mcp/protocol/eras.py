@@ -8,7 +8,6 @@ checks is the specification's and a contract: ``_meta`` (-32602), headers that m
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -134,7 +133,7 @@ def decoded(value: str | None) -> str | None:
         return value
     try:
         return base64.b64decode(value[9:-2], validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError) as cause:
+    except ValueError as cause:  # No base64, no ASCII or no UTF-8.
         raise HeaderMismatch("header mismatch: a base64 header cannot be decoded") from cause
 
 
@@ -153,7 +152,7 @@ def caller_of(params: Params, dialect: Dialect, client: str | None) -> Caller:
     return Caller(
         client=client or (named if isinstance(named, str) else None),
         progress_token=_token(meta.get("progressToken")),
-        capabilities=meta.get(CAPABILITIES),
+        capabilities=meta.get(CAPABILITIES) if dialect.asks_by_retry else None,
         log_level=level,
         answers=params.inputResponses if isinstance(params.inputResponses, dict) else {},
         state=params.requestState if isinstance(params.requestState, str) else None,

@@ -54,8 +54,8 @@ class Services(Protocol):
         """Read a resource; the exchange is completed when it is there."""
         ...
 
-    def prompt(self, exchange: Exchange, name: str, arguments: dict[str, str]) -> bytes:
-        """Fill in a prompt, or ask for what is missing; the JSON of the result."""
+    def prompt(self, exchange: Exchange, name: str, arguments: dict[str, str]) -> bytes | None:
+        """Fill in a prompt; the JSON of the result, or None when the exchange is answered with questions instead."""
         ...
 
     def listen(self, exchange: Exchange, wanted: JsonObject) -> None:
@@ -165,11 +165,11 @@ def _uri(asked: Asked) -> str:
     return uri
 
 
-def _get_prompt(services: Services, asked: Asked) -> bytes:
+def _get_prompt(services: Services, asked: Asked) -> bytes | None:
     name = asked.params.name
-    arguments = msgspec.json.decode(asked.params.arguments) if asked.params.arguments else {}
-    if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise InvalidParams("invalid params: 'name' must be a string and 'arguments' an object")
+    if not isinstance(name, str):
+        raise InvalidParams("invalid params: 'name' must be a string")
+    arguments = _members(asked.params.arguments)
     if not all(isinstance(value, str) for value in arguments.values()):
         raise InvalidParams("invalid params: every argument of a prompt is a string")
     return services.prompt(asked.exchange, name, arguments)
@@ -204,7 +204,15 @@ def _listen(services: Services, asked: Asked) -> None:
 
 
 def _members(raw: msgspec.Raw) -> JsonObject:
-    return msgspec.json.decode(raw, type=dict[str, Any]) if raw and bytes(raw) != b"null" else {}
+    """Read an object that may be left out.
+
+    Raises:
+        InvalidParams: it is no object, or holds what JSON can say and a program cannot, as a number of 6000 digits.
+    """
+    try:
+        return msgspec.json.decode(raw, type=dict[str, Any] | None) or {} if raw else {}
+    except (msgspec.DecodeError, RecursionError) as cause:
+        raise InvalidParams(f"invalid params: {cause}") from cause
 
 
 MOST_COMPLETIONS: Final = 100

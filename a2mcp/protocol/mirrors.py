@@ -5,6 +5,7 @@ So a proxy can route by an argument without reading the body. What is repeated m
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -67,8 +68,13 @@ def _same(sent: str, value: Any) -> bool:
     if isinstance(value, bool):
         return sent == ("true" if value else "false")
     if isinstance(value, int | float):
-        try:
-            return float(sent) == value
-        except ValueError:
-            return False
+        return _same_number(sent, value)
     return bool(sent == value)
+
+
+def _same_number(sent: str, value: float) -> bool:
+    try:
+        # Exactly, since an integer past 2**53 is no float; ``42.0`` says 42 all the same.
+        return Decimal(sent) == Decimal(value)
+    except InvalidOperation:
+        return False

@@ -56,6 +56,9 @@ class StateTokens:
         """
         try:
             raw = base64.urlsafe_b64decode(token)
+            # The decoder passes over what is no base64, so only the one spelling that we gave counts.
+            if base64.urlsafe_b64encode(raw).decode() != token:
+                raise _refused()
             signature, body = raw[:32], raw[32:]
             if not hmac.compare_digest(signature, hmac.digest(self._key, body, "sha256")):
                 raise _refused()

@@ -56,6 +56,14 @@ def ask(context: Context, questions: dict[str, Question], state: str | None = No
     return answers
 
 
+def possible(context: Context, questions: dict[str, Question]) -> dict[str, Question]:
+    """Leave out what the caller says it cannot be asked; where it says nothing, only asking will tell."""
+    able = context.capabilities
+    if able is None:
+        return questions
+    return {key: question for key, question in questions.items() if question.capability.keys() <= able.keys()}
+
+
 def elicitation(message: str, schema: JsonObject) -> Question:
     """Make a question to the caller's user, answered by a form."""
     return Question("elicitation/create", {"mode": "form", "message": message, "requestedSchema": schema})

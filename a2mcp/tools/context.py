@@ -105,5 +105,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """How to say something to the caller before the result is there."""
     answers: JsonObject = {}
     """What the caller has answered so far; see ``asking``."""
+    capabilities: JsonObject | None = None
+    """What the caller can be asked for, as it declares it; None where the dialect does not say."""
     state: str | None = None
     """What the tool itself gave with its last questions."""

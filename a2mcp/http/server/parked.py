@@ -49,26 +49,32 @@ class Parked:
 
     Args:
         streams: the client takes an event stream.
+        only_streams: it takes nothing else; an error that has a status of its own is JSON all the same.
     """
 
     __slots__ = (
         "_born",
         "_connection",
+        "_early",
         "_gone",
         "_lock",
         "_on_gone",
+        "_only_streams",
         "_response",
         "_sent_at",
         "_streaming",
         "_streams",
     )
 
-    def __init__(self, *, streams: bool = False) -> None:
+    def __init__(self, *, streams: bool = False, only_streams: bool = False) -> None:
         # Reentrant, because a connection found dead while something is pushed says so at once.
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._response: Response | None = None
+        self._early: list[bytes] = []
+        """Events from before there was a connection to send them on: a tool may be faster than the loop."""
         self._streams = streams
+        self._only_streams = only_streams
         self._streaming = False
         self._gone = False
         self._on_gone: Callable[[], None] | None = None
@@ -82,6 +88,9 @@ class Parked:
             self._connection = connection
             if self._streaming:
                 connection.open_stream()
+            for event in self._early:
+                self._push(event)
+            self._early.clear()
             response = self._response
         if response is not None:
             self._deliver(connection, response)
@@ -124,9 +133,13 @@ class Parked:
     def send(self, message: bytes) -> bool:
         """Send a message before the answer; False when there is no stream for it."""
         with self._lock:
-            if not self.begin_stream() or self._connection is None:
+            if not self.begin_stream():
                 return False
-            self._push(sse.message(message))
+            event = sse.message(message)
+            if self._connection is None:
+                self._early.append(event)
+            else:
+                self._push(event)
             return True
 
     def tend(self, now: float) -> None:
@@ -158,8 +171,10 @@ class Parked:
 
     def _deliver(self, connection: Connection, response: Response) -> None:
         if not self._streaming:
-            connection.deliver(response)
-            return
+            if not self._only_streams or response.status != 200:
+                connection.deliver(response)
+                return
+            connection.open_stream()
         connection.push(sse.message(response.body))
         connection.end_stream()
 
