@@ -243,6 +243,10 @@ class NoSuchResource(ToolError):
         self.uri = uri
 
 
+class CannotObtain(ToolError):
+    """A program of others that is needed could be neither found nor fetched."""
+
+
 class ChangedMeanwhile(ToolError):
     """The file is not the one the caller has seen; reading it again and retrying is right."""
 
@@ -282,6 +286,12 @@ class CannotListen(A2mcpError):
     """No socket could be bound."""
 
     exit_code = 4
+
+
+class CannotTunnel(A2mcpError):
+    """The tunnel cannot be opened as it was asked for."""
+
+    status = 409
 
 
 class NoDaemon(A2mcpError):

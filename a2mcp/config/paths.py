@@ -30,6 +30,7 @@ _OURS: Final = frozenset(
         CONFIG,
         "a2mcp.log",
         "a2mcp.log.1",
+        "bin",
         "daemon.log",
         "daemon.log.1",
         "endpoint.json",
@@ -37,6 +38,7 @@ _OURS: Final = frozenset(
         "jobs",
         "lock",
         "operator.sock",
+        "pins.json",
     }
 )
 
@@ -50,6 +52,10 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     audit: Path
     installs: Path
     """The record of binaries that were fetched."""
+    programs: Path
+    """The folder of those binaries."""
+    pins: Path
+    """What the operator allows to be fetched, beside the table that comes with the release."""
     endpoint: Path
     lock: Path
     socket: Path
@@ -75,6 +81,8 @@ def home_from_environment(environ: Mapping[str, str]) -> Home:
         config=_variable(environ, "A2MCP_CONFIG") or config_folder / CONFIG,
         audit=_variable(environ, "A2MCP_AUDIT") or root / "a2mcp.log",
         installs=_variable(environ, "A2MCP_INSTALLS") or root / "installs.json",
+        programs=root / "bin",
+        pins=root / "pins.json",
         endpoint=root / "endpoint.json",
         lock=root / "lock",
         socket=_socket_path(root),
