@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check format bench docs clean
+.PHONY: help serve test check conformance format bench docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,9 @@ check: $(VENV)/.test ## Lint, types, import contracts, docs
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_architecture.py
 
+conformance: $(VENV)/.test ## Run the official conformance suite in both eras
+	$(BIN)/python tests/conformance/run.py $(ARGS)
+
 format: $(VENV)/.test ## Put the code into the one form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -43,4 +46,4 @@ docs: $(VENV)/.test ## Write the generated part of docs/reference
 	$(BIN)/python -m a2mcp.reference docs/reference
 
 clean: ## Remove what was built or installed here
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.peers
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.peers tests/conformance/.node

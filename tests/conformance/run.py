@@ -82,6 +82,8 @@ def suite(binary: Path, url: str, out: Path, *options: str) -> Tally:
     )  # fmt: skip
     (out / "said.txt").write_text(said.stdout + said.stderr)
     tally = Tally()
+    if said.returncode:
+        tally.failed.append(f"suite: ended with {said.returncode}: {said.stderr[-500:]}")
     for path in sorted(out.glob("server-*/checks.json")):
         scenario = re.fullmatch(r"server-(.+)-\d{4}-\d\d-\d\dT.*", path.parent.name)
         assert scenario is not None, path
@@ -109,7 +111,7 @@ def scored(revision: str) -> list[str]:
 
 def judge(name: str, tally: Tally, wanted: list[str]) -> bool:
     """Print how it went; whether every wanted scenario ran and has no failed check."""
-    bad = [line for line in tally.failed if line.split(":")[0] in wanted]
+    bad = [line for line in tally.failed if line.split(":")[0] in ("suite", *wanted)]
     bad += [f"{scenario}: did not run" for scenario in wanted if scenario not in tally.passed]
     good = len(wanted) - len({line.split(":")[0] for line in bad})
     checks = sum(tally.passed.get(scenario, 0) for scenario in wanted)
