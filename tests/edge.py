@@ -89,7 +89,6 @@ class Edge:
             sock,
             guard=Guard(self.bearer, AllowedHosts("127.0.0.1"), body_bytes=body_bytes),
             connections=options.pop("connections", 1000),
-            body_bytes=body_bytes,
             **options,
         )
         self.thread = threading.Thread(target=self.server.run, name="Edge")

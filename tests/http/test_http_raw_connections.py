@@ -138,7 +138,7 @@ def test_a_queue_behind_a_slow_call_is_bounded_and_then_served() -> None:
         ids = [answer.json["id"] for answer in line.answers(20_001)]
         sender.join(10)
 
-    assert queued < 100
+    assert queued < 1000  # As many as one read holds.
     assert ids == list(range(20_001))
 
 
@@ -332,7 +332,7 @@ def test_a_response_larger_than_every_buffer_arrives_whole() -> None:
         served.front.catalog = lambda: catalog  # type: ignore[method-assign]
         line.send(wire.post(wire.message("tools/list"), TOKEN, session=SESSION) + _now(2))
         (mine,) = until(lambda: list(served.server.active_channels.values()), what="the connection is there")
-        until(lambda: mine.total_outbufs_len, what="some is left over")
+        until(lambda: mine.outbox.size, what="some is left over")
         first, second = line.answers(2)
 
     assert len(first.body) == len(catalog) + len(b'{"jsonrpc":"2.0","id":1,"result":{"tools":}}')

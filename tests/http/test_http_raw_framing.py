@@ -86,7 +86,7 @@ def test_chunks_are_not_of_http_1_0(shared_daemon: Daemon) -> None:
     [
         b"+3\r\nabc\r\n0\r\n\r\n", b"0x3\r\nabc\r\n0\r\n\r\n", b"3;a\n=b\r\nabc\r\n0\r\n\r\n", b"3 \r\nabc\r\n0\r\n\r\n",
         b" 3\r\nabc\r\n0\r\n\r\n", b"-1\r\nabc\r\n0\r\n\r\n", b"3\r\nabcd\r\n0\r\n\r\n", b"g\r\nabc\r\n0\r\n\r\n",
-        b"1_0\r\nabc\r\n0\r\n\r\n", b"3;" + b"x" * 20_000 + b"\r\nabc\r\n0\r\n\r\n", b"0\r\n" + b"X: y\r\n" * 1000 + b"\r\n",
+        b"1_0\r\nabc\r\n0\r\n\r\n", b"3;" + b"x" * 200_000 + b"\r\nabc\r\n0\r\n\r\n", b"0\r\n" + b"X: y\r\n" * 1000 + b"\r\n",
         b"3" * 5000,
     ],
     ids=lambda body: repr(body[:16]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import sys
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -17,13 +18,14 @@ from waitress.channel import HTTPChannel
 from a2mcp.errors import RequestError, RequestTimeout
 from a2mcp.http.server import responses, task
 from a2mcp.http.server.answering import Answering
+from a2mcp.http.server.outbox import Outbox
 from a2mcp.http.server.parked import Parked
 from a2mcp.http.server.parser import RequestParser
 from a2mcp.protocol.refusal import response_for
+from a2mcp.protocol.response import FilePart, Response
 
 if TYPE_CHECKING:
     from a2mcp.http.server.server import Server
-    from a2mcp.protocol.response import Response
 
 LOOKAHEAD: Final = 4
 """Requests read beyond the one being answered. Above 0, so that a peer that leaves is seen while one is parked."""
@@ -37,6 +39,8 @@ HALF_CLOSE_GRACE_S: Final = 2.0
 """How long a peer that ended its side still gets its answer: enough for ``nc -N``, short for one that has gone."""
 LINGER_S: Final = 2.0
 LINGER_BYTES: Final = 1 << 20
+TURN_BYTES: Final = 1 << 20
+"""Sent to one peer before the others get their turn."""
 STREAM_BYTES: Final = 4 << 20
 """Unsent bytes of a stream at which its reader is taken for one that does not read, and dropped."""
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -55,7 +59,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
 
     def __init__(self, server: Server, sock: socket.socket, addr: Any, adj: Any, map: Any = None) -> None:  # noqa: A002
         super().__init__(server, sock, addr, adj, map=map)
-        self.parser_class = partial(RequestParser, guard=server.guard, cache=server.heads)
+        self.outbox = Outbox()
+        self.parser_class = partial(RequestParser, guard=server.guard, cache=server.heads, sinks=server.sinks)
         self.active_at = self.began_at = time.monotonic()
         self.peer_ended_at = 0.0
         self.lingering_since = 0.0
@@ -75,7 +80,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             or self.close_when_flushed
             or self._last_request
             or len(self.requests) > LOOKAHEAD
-            or self.total_outbufs_len
+            or self.outbox.size
         )
 
     def recv(self, buffer_size: int) -> bytes:
@@ -110,7 +115,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
 
     def _peer_ended(self) -> None:
         with self.requests_lock:
-            awaited = bool(self.requests or self.total_outbufs_len)
+            awaited = bool(self.requests or self.outbox.size)
             if awaited:
                 self.peer_ended_at = time.monotonic()
         if not awaited:
@@ -124,10 +129,14 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             self._send(CONTINUE)
 
     def next_body_bytes(self) -> int:
-        """The size of the body of the request at the head of the queue."""
+        """The size of the body of the request at the head of the queue, to judge how long the app takes with it."""
         with self.requests_lock:
-            receiver = self.requests[0].body_rcv if self.requests else None
-            return len(receiver) if receiver is not None else 0
+            if not self.requests:
+                return 0
+            request = self.requests[0]
+            if request.sink is not None:
+                return sys.maxsize  # However small, it is yet to be written to its place.
+            return len(request.body_rcv) if request.body_rcv is not None else 0
 
     # --- answering ------------------------------------------------------------------------------------------------
 
@@ -147,9 +156,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def deliver(self, request: RequestParser, response: Response) -> None:
         """Send the response of the request at the head of the queue, then turn to the next. Called from any thread."""
         close = bool(request.connection_close or request.error is not None or self.server.draining)
-        data = responses.encode(response, close=close, version=request.version, head_only=request.command == "HEAD")
+        head_only = request.command == "HEAD"
+        data = responses.encode(response, close=close, version=request.version, head_only=head_only)
         self._unread = close and request.error is not None
-        self._end_request(request, data, close=close)
+        if head_only:
+            response.close()
+        self._end_request(request, data, close=close, parts=() if head_only else response.parts)
 
     def open_stream(self, request: RequestParser) -> None:
         """Send the head of an event stream as the response of the request at the head of the queue."""
@@ -166,15 +178,17 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         self._end_request(request, responses.LAST_CHUNK if request.version == "1.1" else b"", close=close)
 
     def _stream(self, data: bytes) -> None:
-        if self.total_outbufs_len > STREAM_BYTES:
+        if self.outbox.size > STREAM_BYTES:
             self.abandon()
         elif not self._send(data):
             self.server.look_again(self)
 
-    def _end_request(self, request: RequestParser, data: bytes, *, close: bool) -> None:
+    def _end_request(
+        self, request: RequestParser, data: bytes, *, close: bool, parts: tuple[bytes | FilePart, ...] = ()
+    ) -> None:
         if close:
             self._last_request = True
-        flushed = self._send(data)
+        flushed = self._send(data, parts)
         request.close()
         with self.requests_lock:
             self._turn_to_next(last=close)
@@ -200,19 +214,21 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         elif self.request is not None and self.request.expect_continue and self.request.headers_finished:
             self.send_continue()
 
-    def _send(self, data: bytes) -> bool:
+    def _send(self, data: bytes, parts: tuple[bytes | FilePart, ...] = ()) -> bool:
         """Send what the socket takes at once and leave the rest to the loop; whether nothing is left."""
         with self.outbuf_lock:
             if not self.connected:
+                Response(0, parts=parts).close()
                 return True
             sent = 0
-            if not self.total_outbufs_len:
+            if not self.outbox.size:
                 sent = self._send_now(data)
-                if sent == len(data):
+                if sent == len(data) and not parts:
                     return True
                 self.active_at = time.monotonic()
-            self.outbufs[-1].append(data[sent:])
-            self.total_outbufs_len += len(data) - sent
+            self.outbox.add(data[sent:])
+            for part in parts:
+                self.outbox.add(part)
             return False
 
     def _send_now(self, data: bytes) -> int:
@@ -229,7 +245,11 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def handle_close(self) -> None:
         """Close, and say so to whoever prepares an answer for this connection."""
         super().handle_close()
+        with self.outbuf_lock:
+            self.outbox.close()
         self.server.one_less()
+        if self.request is not None:
+            self.request.close()  # Half an upload leaves nothing behind.
         with self.requests_lock:
             left = [request.parked for request in self.requests if request.parked is not None]
         for parked in left:
@@ -240,11 +260,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def handle_write(self) -> None:
         """Send what is left, then close if that was all."""
         with self.outbuf_lock:
-            if self.total_outbufs_len:
-                sent, _ = self._flush_exception(self._flush_some)
-                if sent:
+            try:
+                if self.outbox.send(self.socket, TURN_BYTES):
                     self.active_at = time.monotonic()
-        if self.close_when_flushed and not self.total_outbufs_len:
+            except OSError:
+                self.will_close = True
+        if self.close_when_flushed and not self.outbox.size:
             self.close_when_flushed = False
             self._finish()
         if self.will_close:
@@ -257,7 +278,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
 
     def writable(self) -> bool:
         """Whether there is something to send or to end."""
-        return bool(self.total_outbufs_len or self.will_close or self.close_when_flushed)
+        return bool(self.outbox.size or self.will_close or self.close_when_flushed)
 
     def _finish(self) -> None:
         """Close; but let a peer that is still sending read its refusal first, which a reset would destroy."""
@@ -277,7 +298,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             return now - self.lingering_since > LINGER_S
         if self.peer_ended_at:
             return now - self.peer_ended_at > HALF_CLOSE_GRACE_S
-        if self.total_outbufs_len:
+        if self.outbox.size:
             return now - self.active_at > SEND_STALL_S
         if self.requests:
             return False

@@ -10,6 +10,7 @@ from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver, FixedStreamReceiver
 
 from a2mcp.errors import BodyTooLarge, HeadersTooLarge, InvalidRequest, NotImplementedByServer, RequestError
+from a2mcp.http.server.sinks import Sink, Sinks, no_sinks
 
 if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
@@ -25,6 +26,8 @@ WAITRESS_ERRORS: Final[dict[int, type[RequestError]]] = {
 }
 CHUNK_LINE_BYTES: Final = 1024
 """Of the line before a chunk, and of the trailer. Waitress has no limit, and copies what it has with every read."""
+CHUNK_FRAMING_BYTES: Final = 1 << 20
+"""Of everything between chunks, beside a sixteenth of the body: what is thrown away costs too."""
 
 _METHOD_CHARACTERS: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
@@ -49,10 +52,13 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
     environ: dict[str, Any]
     """The part of the WSGI environment that the head decides; to be copied, not changed."""
 
-    def __init__(self, adj: Adjustments, guard: Guard, cache: HeadCache) -> None:
+    def __init__(self, adj: Adjustments, guard: Guard, cache: HeadCache, sinks: Sinks = no_sinks) -> None:
         super().__init__(adj)
         self._guard = guard
         self._cache = cache
+        self._sinks = sinks
+        self.sink: Sink | None = None
+        """Where the body goes, when it does not go into memory."""
         self._refusal: RequestError | None = None
 
     def received(self, data: bytes) -> int:
@@ -73,10 +79,14 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         if not self.headers_finished:
             return None if self._may_become_a_head(looked_at) else InvalidRequest("bad request: this is not HTTP")
         receiver = self.body_rcv
+        if self.sink is not None and self.sink.fault is not None:
+            return self.sink.fault
         if not isinstance(receiver, ChunkedReceiver):
             return None
         if (too_large := self._guard.too_large(self.raw_path, len(receiver))) is not None:
             return too_large
+        if self.body_bytes_received - len(receiver) > CHUNK_FRAMING_BYTES + len(receiver) // 16:
+            return BodyTooLarge("the body has more framing than its size accounts for")
         if max(len(receiver.control_line), len(receiver.trailer)) > CHUNK_LINE_BYTES:
             return InvalidRequest("bad request: a line between chunks is too long")
         return None
@@ -98,7 +108,10 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
             if self._refusal is not None:
                 return
             remembered.allowed_in = generation
-        self.body_rcv = self._receiver()
+        try:
+            self.body_rcv = self._receiver()
+        except RequestError as refusal:
+            self._refusal = refusal
 
     def _take(self, head: ParsedHead) -> None:
         self.command = head.command
@@ -116,11 +129,13 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         self.content_length = head.content_length
 
     def _receiver(self) -> FixedStreamReceiver | ChunkedReceiver | None:
+        if not self.chunked and not self.content_length:
+            return None
+        self.sink = self._sinks(self)
+        buffer = OverflowableBuffer(self.adj.inbuf_overflow) if self.sink is None else self.sink
         if self.chunked:
-            return ChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
-        if self.content_length:
-            return FixedStreamReceiver(self.content_length, OverflowableBuffer(self.adj.inbuf_overflow))
-        return None
+            return ChunkedReceiver(buffer)
+        return FixedStreamReceiver(self.content_length, buffer)
 
     def _refuse(self, error: Any) -> None:
         """End the request here. Waitress's own errors become ours, with its words about what is wrong.

@@ -7,6 +7,8 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+from a2mcp.protocol.response import JSON
+
 if TYPE_CHECKING:
     from a2mcp.protocol.response import Response
 
@@ -32,7 +34,8 @@ class _Date:
 _date = _Date()
 
 # SECURITY: results hold what files and commands say, so no browser may take one for a page.
-_JSON: Final = b"Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n"
+_NO_SNIFF: Final = "X-Content-Type-Options: nosniff\r\n"
+_JSON: Final = f"Content-Type: {JSON}\r\n{_NO_SNIFF}".encode()
 
 
 def _head_start(status: int) -> bytes:
@@ -58,21 +61,25 @@ def encode(response: Response, *, close: bool, version: str, head_only: bool = F
         version: of the request, ``1.0`` or ``1.1``; only the first must be told that the connection stays.
         head_only: the request was HEAD.
     """
-    status, body = response.status, response.body
+    status, length = response.status, response.length
     lines = [_STARTS.get(status) or _head_start(status), b"Date: ", _date(), b"\r\n"]
-    if body:
-        lines.append(_JSON)
+    if length:
+        lines.append(_JSON if response.content_type is JSON else _kind(response.content_type))
     if status not in _BODILESS:
-        lines.append(b"Content-Length: %d\r\n" % len(body))
+        lines.append(b"Content-Length: %d\r\n" % length)
     lines.extend(f"{name}: {value}\r\n".encode("latin-1") for name, value in response.headers)
     if close:
         lines.append(b"Connection: close\r\n")
     elif version == "1.0":
         lines.append(b"Connection: keep-alive\r\n")
     lines.append(b"\r\n")
-    if not head_only:
-        lines.append(body)
+    if not head_only and not response.parts:
+        lines.append(response.body)
     return b"".join(lines)
+
+
+def _kind(content_type: str) -> bytes:
+    return f"Content-Type: {content_type}\r\n{_NO_SNIFF}".encode("latin-1")
 
 
 def stream_head(*, chunked: bool) -> bytes:

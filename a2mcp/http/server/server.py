@@ -9,6 +9,7 @@ import errno
 import logging
 import queue
 import socket
+import sys
 import threading
 import time
 from collections import deque
@@ -21,6 +22,7 @@ from waitress.server import TcpWSGIServer
 from a2mcp.http.server.channel import LOOKAHEAD, Channel
 from a2mcp.http.server.heads import HeadCache
 from a2mcp.http.server.poller import READ, WRITE, Poller, SocketMap
+from a2mcp.http.server.sinks import Sinks, no_sinks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +37,8 @@ DRAIN_TICK_S: Final = 0.02
 HEADER_BYTES: Final = 32 * 1024
 INLINE_BODY_BYTES: Final = 64 * 1024
 """A larger body is decoded on another thread: decoding holds up every connection."""
-CHUNK_FRAMING_BYTES: Final = 1 << 20
-"""Waitress counts the framing of a chunked body too; the guard counts the body exactly."""
+RECV_BYTES: Final = 64 * 1024
+"""Read at a time: enough that an upload is not read in crumbs, and little enough that others get their turn."""
 
 logger = logging.getLogger("a2mcp.http")
 
@@ -47,9 +49,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
     Args:
         app: the WSGI app; it must not block.
         sock: a bound socket, not yet listening.
-        guard: what judges the head of each request.
+        guard: what judges the head of each request, and the size of its body.
         connections: how many may be open; beyond it, accepting pauses.
-        body_bytes: the largest body taken.
+        sinks: where large bodies go.
         on_tick: called once a second in the loop.
     """
 
@@ -62,7 +64,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         *,
         guard: Guard,
         connections: int,
-        body_bytes: int,
+        sinks: Sinks = no_sinks,
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         self._poller = Poller()
@@ -79,13 +81,15 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         self._ended = False
         self.draining = False
         self.guard = guard
+        self.sinks = sinks
         adj = Adjustments(
             ident=None,
             threads=1,
             backlog=BACKLOG,
             channel_request_lookahead=LOOKAHEAD,
             max_request_header_size=HEADER_BYTES,
-            max_request_body_size=body_bytes + CHUNK_FRAMING_BYTES,
+            max_request_body_size=sys.maxsize,
+            recv_bytes=RECV_BYTES,
             clear_untrusted_proxy_headers=False,
             log_socket_errors=False,
         )
@@ -238,13 +242,13 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         self.del_channel()
         self.socket.close()
         for channel in list(self.active_channels.values()):
-            if not channel.requests and channel.request is None and not channel.total_outbufs_len:
+            if not channel.requests and channel.request is None and not channel.outbox.size:
                 channel.handle_close()
 
     @property
     def quiet(self) -> bool:
         """Whether no connection waits for an answer or has bytes to be sent."""
-        return not any(channel.requests or channel.total_outbufs_len for channel in self.active_channels.values())
+        return not any(channel.requests or channel.outbox.size for channel in self.active_channels.values())
 
     def pull_trigger(self) -> None:
         """Wake the loop, if it is still there. Called from any thread or signal handler.
