@@ -152,7 +152,7 @@ def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded | Refusal)
     exchange = call.exchange
     # Encoded before it is claimed: what cannot be encoded must still be endable with an error.
     if isinstance(outcome, Encoded):
-        encoded = exchange.dialect.sealed(outcome.body) if outcome.sealed else outcome.body
+        encoded = exchange.dialect.written(outcome)
     else:
         encoded = encode_result(outcome, exchange.dialect)
     if not call.claim():

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from a2mcp.audit.record import summarise
-from a2mcp.errors import Busy, InvalidParams, MissingCapability, RequestError
+from a2mcp.errors import Busy, InvalidParams, MissingCapability
 from a2mcp.library.desk import READ
 from a2mcp.protocol import interviews, jsonrpc, notices
 from a2mcp.protocol.listeners import Listeners
@@ -179,8 +179,6 @@ class Front:
 
     def listen(self, exchange: Exchange, wanted: JsonObject) -> None:
         """Keep the exchange open and tell it what changes."""
-        if not exchange.reply.begin_stream():
-            raise RequestError("subscriptions/listen needs 'Accept: text/event-stream'")
         self._listeners.add(exchange, wanted)
 
     # --- what the system calls ------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def _executor(
         audit_writer=refs.audit,
         gate=refs.gate,
         jobs=refs.jobs,
-        interviews=Interviews(tokens),
+        interviews=Interviews(tokens, partial(executor.cancel, refs.executor)),
         desk=Desk(ground.library),
     )
     pool = Pool(clock=ground.clock, run_calls=refs.executor)

@@ -24,6 +24,11 @@ def accepted(accept: str | None) -> bool:
     return any(_takes(part) for part in accept.lower().split(","))
 
 
+def tolerated(accept: str | None) -> bool:
+    """Whether an ``Accept`` value leaves room for a stream where nothing else can be the answer."""
+    return not accept or accepted(accept) or "*/*" in accept
+
+
 def only_streams(accept: str | None) -> bool:
     """Whether an ``Accept`` value takes a stream and no JSON."""
     if not accept or not accepted(accept):

@@ -64,7 +64,8 @@ class Standard:
             error.request_id = message.request_id
             raise
         accept = req.get_header("ACCEPT")
-        parked = Parked(streams=sse.accepted(accept), only_streams=sse.only_streams(accept))
+        takes = sse.tolerated if message.method in methods.ONLY_STREAMS else sse.accepted
+        parked = Parked(streams=takes(accept), only_streams=sse.only_streams(accept))
         resp.stream = parked
         self._answer(message, params, dialect, parked, req)
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from a2mcp.protocol import pages
 from a2mcp.tools.registry import Entry
 from a2mcp.tools.result import Encoded
 from a2mcp.tools.spec import Tier, ToolSpec
@@ -41,8 +40,7 @@ class Desk:
         """Read the resource."""
         target = msgspec.json.decode(raw_arguments or b"{}", type=_Target)
         contents = self._library.read(target.uri, context)
-        # The dialect without caching has no use for the two members, and no harm from them either.
-        return Encoded(msgspec.json.encode({"contents": contents, **pages.CACHE}))
+        return Encoded(msgspec.json.encode({"contents": contents}), cacheable=True)
 
     def state(self) -> str:
         """How many resources have a fixed address."""

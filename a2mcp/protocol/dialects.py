@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+
+from a2mcp.protocol.pages import CACHED
+
+if TYPE_CHECKING:
+    from a2mcp.tools.result import Encoded
 
 TEXT_AND_IMAGES: Final = frozenset({"text", "image", "resource"})
 
@@ -46,3 +51,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if not self.seal:
             return encoded
         return (encoded[:-1] + self.seal if len(encoded) > len(b"{}") else b"{" + self.seal[1:]) + b"}"
+
+    def written(self, outcome: Encoded) -> bytes:
+        """Write the result of a call that is no tool's."""
+        body = outcome.body
+        if outcome.cacheable and self.cacheable:
+            body = body[:-1] + b"," + CACHED[1:]
+        return self.sealed(body) if outcome.sealed else body

@@ -7,6 +7,7 @@ call waits here, which costs no thread.
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from a2mcp.protocol import notices
 from a2mcp.tools.result import Encoded, Needs, Question, Refusal, Result, text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from a2mcp.protocol.jsonrpc import Answer
     from a2mcp.protocol.statetoken import StateTokens
     from a2mcp.tools.call import Call
@@ -41,10 +44,12 @@ class Interviews:
 
     Args:
         tokens: sign what a caller carries between two rounds.
+        abandoned: is told a call whose client has left without an answer, on whatever thread. Nobody else ends it.
     """
 
-    def __init__(self, tokens: StateTokens) -> None:
+    def __init__(self, tokens: StateTokens, abandoned: Callable[[Call], None]) -> None:
         self._tokens = tokens
+        self._abandoned = abandoned
         self._open: dict[CallId, _Open] = {}
         self._by_question: dict[str, CallId] = {}
 
@@ -82,6 +87,8 @@ class Interviews:
         if waiting.missing:
             return None
         self.forget(call_id)
+        # From here on a client that leaves does not cancel: in these revisions that is no wish of anybody's.
+        waiting.call.exchange.reply.when_gone(lambda: None)
         return _with_answers(waiting.call, waiting.answers, waiting.state), None
 
     def forget(self, call_id: CallId) -> None:
@@ -107,11 +114,15 @@ class Interviews:
             self._by_question[question_id] = call.call_id
             question = needs.questions[key]
             call.exchange.reply.send(notices.request(question_id, question.method, question.params))
+        call.exchange.reply.when_gone(lambda: self._abandoned(call))
         return True
 
 
 def target_of(name: str, arguments: bytes | msgspec.Raw) -> bytes:
-    """What a state token is bound to: the name and the exact arguments."""
+    """What a state token is bound to: the name and the arguments, in whatever spelling the client repeats them."""
+    # What cannot be read stays the exact bytes; the tool says what is wrong with it.
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
+        arguments = msgspec.json.encode(msgspec.json.decode(arguments or b"{}"), order="deterministic")
     return name.encode("utf-8", "backslashreplace") + b"\0" + bytes(arguments)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from a2mcp.errors import Busy
+from a2mcp.errors import Busy, InvalidRequest, Stopping
 from a2mcp.protocol import jsonrpc, notices
 from a2mcp.protocol.caller import SUBSCRIPTION
 from a2mcp.protocol.response import Response
@@ -48,6 +48,7 @@ class Listeners:
 
     def __init__(self) -> None:
         self._open: dict[int, Listener] = {}
+        self._closed = False
 
     def __len__(self) -> int:
         return len(self._open)
@@ -57,7 +58,11 @@ class Listeners:
 
         Raises:
             Busy: too many are open.
+            Stopping: the daemon goes down.
+            InvalidRequest: the client takes no stream.
         """
+        if self._closed:
+            raise Stopping("the daemon is stopping", hint="Connect again in a moment.")
         if len(self._open) >= MOST:
             raise Busy(f"{MOST} subscriptions are open.", hint="Close one, or poll the lists instead.")
         uris = wanted.get("resourceSubscriptions")
@@ -66,9 +71,10 @@ class Listeners:
             frozenset(method for kind, method in KINDS.items() if wanted.get(kind) is True),
             frozenset(uri for uri in uris if isinstance(uri, str)) if isinstance(uris, list) else frozenset(),
         )
+        if not exchange.reply.begin_stream():
+            raise InvalidRequest("subscriptions/listen needs 'Accept: text/event-stream'")
         key = id(listener)
         self._open[key] = listener
-        exchange.reply.begin_stream()
         self._send(listener, notices.ACKNOWLEDGED, {"notifications": listener.granted})
         exchange.reply.when_gone(lambda: self._forget(key))
 
@@ -89,7 +95,8 @@ class Listeners:
             listener.exchange.reply.tend(now)
 
     def close(self) -> None:
-        """End every subscription with its result."""
+        """End every subscription with its result, and open no more."""
+        self._closed = True
         for key in list(self._open):
             listener = self._open.pop(key, None)
             if listener is not None:

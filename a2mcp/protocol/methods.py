@@ -216,6 +216,8 @@ def _members(raw: msgspec.Raw) -> JsonObject:
 
 
 MOST_COMPLETIONS: Final = 100
+ONLY_STREAMS: Final = frozenset({"subscriptions/listen"})
+"""The methods whose answer cannot be one JSON object."""
 
 _BOTH: Final[dict[str, Answer]] = {
     "tools/list": _list_tools,

@@ -47,10 +47,9 @@ def _position(cursor: Any, length: int) -> int:
 
 def encoded(result: dict[str, Any], *, cacheable: bool) -> bytes:
     """Encode a list's result; in a dialect with caching, say that it holds for this caller and for how long."""
-    if cacheable:
-        result |= CACHE
-    return msgspec.json.encode(result)
+    return msgspec.json.encode(result | CACHE if cacheable else result)
 
 
 CACHE: Final = {"ttlMs": 5000, "cacheScope": "private"}
 """Lists change when a tool is registered or dropped, which is told to who listens; the rest asks again soon."""
+CACHED: Final = msgspec.json.encode(CACHE)

@@ -113,6 +113,8 @@ class Encoded(msgspec.Struct, frozen=True):
     is_error: bool = False
     sealed: bool = True
     """Whether the dialect adds what it puts into every result."""
+    cacheable: bool = False
+    """Whether a dialect that speaks of such things says how long it holds."""
 
 
 class Refusal(msgspec.Struct, frozen=True):

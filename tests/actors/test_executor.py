@@ -103,7 +103,7 @@ class Bench:
             audit_writer=self.audit.ref,
             gate=self.gate.ref,
             jobs=self.jobs.ref,
-            interviews=Interviews(StateTokens("secret", self.clock)),
+            interviews=Interviews(StateTokens("secret", self.clock), lambda _: None),
             desk=Desk(Library([])),
         )
         self.launch()
