@@ -145,7 +145,9 @@ class Daemon:
             )
         assert self.process.stdout is not None
         self.greeting = self.process.stdout.readline().decode()
-        assert self.greeting.startswith("a2mcp listening on "), (self.greeting, self.stderr)
+        if not self.greeting.startswith("a2mcp listening on "):
+            self.kill()
+            raise AssertionError(f"no daemon: {self.greeting!r} {self.stderr}")
         self.endpoint = json.loads((self.home / "endpoint.json").read_text())
         self.port = int(self.endpoint["bridge_url"].rsplit(":", 1)[1].strip("/"))
         self.token = str(self.endpoint["token"])
