@@ -1,7 +1,8 @@
 """The product's own daemon with the fixture's tools, resources and prompts beside its own ones.
 
-Run as a script in the place of ``a2mcp serve``. ``SLOW_S`` and ``COMMENT_S`` in the environment shorten what a test
-would have to wait for: when a slow answer becomes a stream, and how long a stream is silent; ``PAGE`` the lists.
+Run as a script in the place of ``a2mcp serve``. Arguments as ``SLOW_S=0.2`` shorten what a test would have to wait for:
+``SLOW_S`` is when a slow answer becomes a stream, ``COMMENT_S`` how long a stream is silent, ``PAGE`` how many items a
+page of a list has.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from a2mcp.http.server import parked
 from a2mcp.protocol import pages
 
 if __name__ == "__main__":
-    for name in ("SLOW_S", "COMMENT_S"):
-        setattr(parked, name, float(os.environ.get(name, getattr(parked, name))))
-    pages.PAGE = int(os.environ.get("PAGE", pages.PAGE))
+    for name, _, value in (argument.partition("=") for argument in sys.argv[1:]):
+        module = pages if name == "PAGE" else parked
+        setattr(module, name, type(getattr(module, name))(value))
     shelf = FixtureShelf()
     hosts = (FixtureHost(), LibraryHost(shelf, Nothing))
     sys.exit(serve(home_from_environment(os.environ), hosts=hosts, shelves=(shelf,)))

@@ -1,0 +1,31 @@
+"""A daemon with the fixture of the conformance suite, for the tests of ``/mcp``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from harness import Daemon, running
+from standard_client import Standard, fixture_argv
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def fixture_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon that the tests of a module share; what is slow or silent is so after a fraction of a second."""
+    argv = fixture_argv("SLOW_S=0.2", "COMMENT_S=0.2")
+    with running(tmp_path_factory.mktemp("fixture") / "home", argv=argv) as started:
+        yield started
+
+
+@pytest.fixture
+def mcp(fixture_daemon: Daemon) -> Iterator[Standard]:
+    """A connection to ``/mcp``; a ping works after every test."""
+    client = Standard(fixture_daemon)
+    yield client
+    client.close()
+    fresh = Standard(fixture_daemon, timeout=5)
+    fresh.alive()
+    fresh.close()
