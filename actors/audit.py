@@ -60,6 +60,13 @@ class Event(Message, frozen=True):
     tool: str
     session_id: SessionId | None
     args: JsonObject
+    then: Ref[Any] | None = None
+    message: Message | None = None
+    """Told to ``then`` once the record is written."""
+
+    def failed(self, error: A2mcpError) -> None:  # noqa: ARG002  # As of a call: no record holds up what it records.
+        """Go on all the same."""
+        _go_on(self)
 
 
 class GetCounts(Ask[Counts], frozen=True):
@@ -100,7 +107,7 @@ class AuditWriter(Actor[Command]):
             case Done(call=call, response=response):
                 call.exchange.reply.complete(response)
             case Event():
-                pass
+                _go_on(message)
             case GetCounts():
                 return self._journal.counts
             case _:
@@ -123,6 +130,11 @@ class AuditWriter(Actor[Command]):
         except A2mcpError as error:
             # It has its start, so it gets its done: as a message of ours, behind those of this group.
             finish(Ref(self.mailbox), call, text(str(error), is_error=True))
+
+
+def _go_on(event: Event) -> None:
+    if event.then is not None and event.message is not None:
+        event.then.insist(event.message)
 
 
 def _line_of(item: Any, now: str) -> bytes | None:
@@ -172,9 +184,17 @@ def _refuse(audit: Ref[Command], call: Call, error: A2mcpError) -> bool:
     return True
 
 
-def record(audit: Ref[Command], tool: str, session_id: SessionId | None, args: JsonObject) -> None:
+def record(  # noqa: PLR0913  # The record, and what comes after it.
+    audit: Ref[Command],
+    tool: str,
+    session_id: SessionId | None,
+    args: JsonObject,
+    *,
+    then: Ref[Any] | None = None,
+    message: Message | None = None,
+) -> None:
     """Record something that is not a call."""
-    audit.tell(Event(tool, session_id, args))
+    audit.tell(Event(tool, session_id, args, then, message))
 
 
 def counts(audit: Ref[Command]) -> Counts:

@@ -52,6 +52,9 @@ HURRY_S: Final = 0.8
 SETTLE_S: Final = 0.01
 """Between two looks at whether the last command has ended."""
 
+_FROM_HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # Looked up, not listened on.
+"""How a daemon that listens on every address is reached from its own machine."""
+
 logger = logging.getLogger("a2mcp")
 
 
@@ -77,6 +80,8 @@ class Daemon:
         self._aborted = False
         self._exit_code = 0
         bearer = Bearer(settings.token)
+        hosts = AllowedHosts(settings.host, settings.allowed_hosts)
+        port = sock.getsockname()[1]
         operator_socket = bind_operator_socket(home)  # Before any thread: it sets the umask for a moment.
         self._system = systems.start(
             systems.Ground(
@@ -85,6 +90,8 @@ class Daemon:
                 registry=Registry((LocalHost(builtin_tools(settings.tools.names)), *more.hosts)),
                 library=Library(more.shelves),
                 clock=self._clock,
+                hosts=hosts,
+                origin=endpoints.address(_FROM_HERE.get(settings.host, settings.host), port),
                 give_up=self._give_up,
             )
         )
@@ -93,7 +100,7 @@ class Daemon:
             sock,
             guard=Guard(
                 bearer,
-                AllowedHosts(settings.host, settings.allowed_hosts),
+                hosts,
                 body_bytes=settings.limits.body_bytes,
                 mcp_body_bytes=settings.limits.mcp_body_bytes,
             ),
@@ -101,7 +108,7 @@ class Daemon:
             body_bytes=settings.limits.body_bytes,
             on_tick=self._tick,
         )
-        base = endpoints.address(settings.host, sock.getsockname()[1])
+        base = endpoints.address(settings.host, port)
         self._operator = Operator(
             system=self._system,
             bearer=bearer,
@@ -216,6 +223,7 @@ class Daemon:
             steps.callback(self._system.stop)
             steps.callback(self._let_commands_end, self._clock.monotonic() + grace_s)
             steps.callback(self._system.abort, grace_s=grace_s)
+            steps.callback(self._system.close_tunnel, at_once=not grace_s)
             steps.callback(self._operator_server.stop)
 
     def _let_commands_end(self, deadline: float) -> None:

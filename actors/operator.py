@@ -14,7 +14,7 @@ from a2mcp.config import endpoint as endpoints
 from a2mcp.config import token as tokens
 from a2mcp.config.load import replace_token
 from a2mcp.http.ports import AuditFacts, JobFacts, Status, WaitingApproval
-from actors import audit, executor, gate, jobs, sessions
+from actors import audit, executor, fetcher, gate, jobs, sessions, tunnel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from a2mcp.auth.bearer import Bearer
     from a2mcp.clock import Clock
     from a2mcp.config.paths import Home
+    from a2mcp.obtain.programs import ProgramFacts
+    from a2mcp.tunnel.passage import TunnelFacts
+    from a2mcp.tunnel.providers import Wish
     from actors.system import System
 
 
@@ -76,6 +79,8 @@ class Operator:
             approvals_waiting=len(gate.waiting(system.gate)),
             jobs_running=jobs.running(system.jobs),
             audit=AuditFacts(written=counts.written, failures=counts.failures),
+            tunnel=self._system.tunnel.facts,
+            downloading=self._system.programs.downloading(),
         )
 
     def token(self) -> str:
@@ -141,6 +146,30 @@ class Operator:
             )
             for record in jobs.records(self._system.refs.jobs)
         )
+
+    def tunnel(self) -> TunnelFacts:
+        """Tell how the tunnel is doing."""
+        return self._system.tunnel.facts
+
+    def open_tunnel(self, wish: Wish) -> TunnelFacts:
+        """Begin to open the tunnel; one that is open is left as it is."""
+        return tunnel.start(self._system.refs.tunnel, wish)
+
+    def close_tunnel(self) -> TunnelFacts:
+        """Begin to close the tunnel."""
+        return tunnel.stop(self._system.refs.tunnel)
+
+    def programs(self) -> tuple[ProgramFacts, ...]:
+        """Tell where the programs of others are, or how far a download is."""
+        return self._system.programs.facts()
+
+    def obtain(self, program: str) -> bool:
+        """Begin to find or fetch a program; False when none has that name."""
+        if program not in self._system.programs.names:
+            return False
+        self._system.programs.want(program)
+        fetcher.fetch(self._system.refs.fetcher, program)
+        return True
 
     def stop(self) -> None:
         """Ask the daemon to drain and exit; returns at once."""

@@ -18,6 +18,7 @@ from a2mcp.config.paths import Home
 from a2mcp.config.schema import Settings
 from a2mcp.library.desk import Desk
 from a2mcp.library.shelf import Library
+from a2mcp.obtain.programs import Places, Programs
 from a2mcp.policy.waiting import Waiting
 from a2mcp.protocol.interviews import Interviews
 from a2mcp.protocol.statetoken import StateTokens
@@ -25,10 +26,12 @@ from a2mcp.protocol.telling import CallTeller
 from a2mcp.session.table import SessionTable
 from a2mcp.tools.context import SILENT, Context, JobsPort, Limits
 from a2mcp.tools.registry import Registry
-from actors import audit, executor, gate, jobs, sessions
+from a2mcp.tunnel.passage import Sign
+from actors import audit, executor, fetcher, gate, jobs, sessions, tunnel
 from actors.admission import Admission
 from actors.audit import AuditWriter
 from actors.executor import Executor, Running, Surroundings
+from actors.fetcher import Fetcher
 from actors.front import Front, Ways
 from actors.gate import Gate
 from actors.jobs import Jobs
@@ -37,10 +40,12 @@ from actors.pool import Pool
 from actors.ref import Ref
 from actors.sessions import Sessions
 from actors.supervisor import Child, Supervisor, look
+from actors.tunnel import Line, Tunnel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from a2mcp.auth.origin import AllowedHosts
     from a2mcp.clock import Clock
     from a2mcp.tools.call import Call
     from a2mcp.tools.context import Ticket
@@ -51,7 +56,7 @@ if TYPE_CHECKING:
 
 GOING_DOWN: Final = "The daemon stopped before this call had ended."
 KILL_AFTER_S: Final = 2.0
-ORDER: Final[tuple[type[Actor[Any]], ...]] = (AuditWriter, Jobs, Gate, Executor, Sessions)
+ORDER: Final[tuple[type[Actor[Any]], ...]] = (AuditWriter, Jobs, Gate, Fetcher, Tunnel, Executor, Sessions)
 """Of starting; the reverse of stopping. Whoever is told things comes before whoever tells them."""
 
 
@@ -63,6 +68,9 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     registry: Registry
     library: Library
     clock: Clock
+    hosts: AllowedHosts
+    origin: str
+    """Our own address as this machine reaches it, ``http://127.0.0.1:4801``."""
     give_up: Callable[[str], None]
     """Called when restarting an actor does not help."""
 
@@ -73,6 +81,8 @@ class Refs(msgspec.Struct, frozen=True):
     audit: Ref[audit.Command]
     jobs: Ref[jobs.JobsMessage]
     gate: Ref[gate.Command]
+    fetcher: Ref[fetcher.Fetch]
+    tunnel: Ref[tunnel.Command]
     executor: Ref[executor.Command]
     sessions: Ref[sessions.Command]
 
@@ -84,6 +94,9 @@ class System(msgspec.Struct, frozen=True):
     refs: Refs
     supervisor: Supervisor
     clock: Clock
+    programs: Programs
+    tunnel: Sign
+    """The public address, for whoever wants to tell it."""
 
     def tick(self) -> None:
         """Look after what got lost. Called once a second by the server's loop."""
@@ -99,6 +112,11 @@ class System(msgspec.Struct, frozen=True):
         """Whether a command that was told to end has not ended yet. Waits for the actor's answer."""
         return jobs.running(self.refs.jobs) > 0
 
+    def close_tunnel(self, *, at_once: bool) -> None:
+        """Begin to close the tunnel, and end a download; their actors see to the end of it when they are stopped."""
+        self.programs.cancel()
+        tunnel.close(self.refs.tunnel, at_once=at_once)
+
     def stop(self) -> None:
         """Stop the actors, the last started first; each handles what its mailbox holds."""
         self.supervisor.stop_children()
@@ -110,16 +128,19 @@ def start(ground: Ground) -> System:
     refs = Refs(*(Ref(box) for box in boxes.values()))
     context_for = _contexts(ground, jobs.Port(refs.jobs))
     tokens = StateTokens(ground.settings.token, ground.clock)
+    programs, sign = _programs(ground), Sign()
     makers: tuple[Callable[[Any], Actor[Any]], ...] = (
         _audit_writer(ground),
         _jobs(ground, refs),
         _gate(ground),
+        partial(Fetcher, programs=programs, audit_writer=refs.audit),
+        _tunnel(ground, refs, sign),
         _executor(ground, refs, context_for, tokens),
         _sessions(ground, refs),
     )
     supervisor = Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up)
     supervisor.start_children([Child(box, make) for box, make in zip(boxes.values(), makers, strict=True)])
-    return System(_front(ground, refs, context_for, tokens), refs, supervisor, ground.clock)
+    return System(_front(ground, refs, context_for, tokens), refs, supervisor, ground.clock, programs, sign)
 
 
 def _front(ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens) -> Front:
@@ -154,6 +175,24 @@ def _jobs(ground: Ground, refs: Refs) -> Callable[[Any], Jobs]:
 
 def _gate(ground: Ground) -> Callable[[Mailbox], Gate]:
     return partial(Gate, waiting=Waiting(ground.settings.limits.in_flight, ground.clock))
+
+
+def _programs(ground: Ground) -> Programs:
+    home, xfer = ground.home, ground.settings.xfer
+    places = Places(folder=home.programs, record=home.installs, pins=home.pins)
+    return Programs({"dufs": xfer.dufs, "cloudflared": xfer.cloudflared}, places, ground.clock)
+
+
+def _tunnel(ground: Ground, refs: Refs, sign: Sign) -> Callable[[Mailbox], Tunnel]:
+    line = Line(
+        origin=ground.origin,
+        hosts=ground.hosts,
+        names=(ground.settings.host, *ground.settings.allowed_hosts),
+        sign=sign,
+        clock=ground.clock,
+        refs=(refs.tunnel, refs.fetcher, refs.audit),
+    )
+    return partial(Tunnel, line=line)
 
 
 def _executor(

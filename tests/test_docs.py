@@ -23,6 +23,8 @@ from a2mcp.config.schema import field_names
 from a2mcp.http import ports, routes
 from a2mcp.http.operator import make_operator_app
 from a2mcp.http.server import channel, server
+from a2mcp.obtain.installs import Install
+from a2mcp.obtain.pins import Given
 from a2mcp.reference.tools import EXAMPLES
 from a2mcp.tools.arguments import decode
 from a2mcp.tools.builtin import builtin_tools
@@ -148,6 +150,10 @@ def test_every_route_of_the_operator_is_in_its_page():
         (ports.AuditFacts, "operator-channel.md"),
         (ports.WaitingApproval, "operator-channel.md"),
         (ports.JobFacts, "operator-channel.md"),
+        (ports.TunnelFacts, "operator-channel.md"),
+        (ports.ProgramFacts, "operator-channel.md"),
+        (Install, "files.md"),
+        (Given, "files.md"),
     ],
 )
 def test_every_field_that_a_program_reads_is_in_the_reference(kind, name):

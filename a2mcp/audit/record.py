@@ -18,6 +18,8 @@ from a2mcp.types import CallId, JsonObject, SessionId
 
 MAX_ARGS = 1024
 """Bytes of a summary of arguments."""
+MAX_ERROR = 512
+"""Characters of why something that is not a call went wrong."""
 TRUNCATED = "<truncated>"
 """The member that says that a summary was cut, with the bytes it would have had."""
 UNREADABLE = "<unreadable>"
@@ -98,10 +100,12 @@ def event_line(ts: str, event_id: CallId, sid: SessionId | None, tool: str, args
         event_id: our id of the event.
         sid: the session that asked, or None where the operator did.
         tool: the part it concerns, for example ``host_llm``.
-        args: what happened; redacted as a call's arguments are.
+        args: what happened; redacted as a call's arguments are, save ``error``, which is our own sentence.
     """
-    kept = msgspec.Raw(_bounded(redact(args)))
-    return _line(Record(ts=ts, id=event_id, sid=sid, phase="done", tool=_name(tool), args=kept))
+    kept = redact(args)
+    if isinstance(error := args.get("error"), str):
+        kept = {**kept, "error": error[:MAX_ERROR]}
+    return _line(Record(ts=ts, id=event_id, sid=sid, phase="done", tool=_name(tool), args=msgspec.Raw(_bounded(kept))))
 
 
 def _line(record: Record) -> bytes:

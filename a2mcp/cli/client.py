@@ -11,6 +11,8 @@ import msgspec
 
 from a2mcp.errors import A2mcpError, NoDaemon
 from a2mcp.http.ports import JobFacts, Status, WaitingApproval
+from a2mcp.obtain.programs import ProgramFacts
+from a2mcp.tunnel.passage import TunnelFacts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +73,26 @@ class OperatorClient:
     def jobs(self) -> tuple[JobFacts, ...]:
         """List the commands that outlived their calls."""
         return self._ask("GET", "/jobs", tuple[JobFacts, ...])
+
+    def tunnel(self) -> TunnelFacts:
+        """Ask how the tunnel is doing."""
+        return self._ask("GET", "/tunnel", TunnelFacts)
+
+    def open_tunnel(self, wish: dict[str, str]) -> TunnelFacts:
+        """Have the tunnel opened; it may still be closed when this returns."""
+        return self._ask("POST", "/tunnel", TunnelFacts, wish)
+
+    def close_tunnel(self) -> TunnelFacts:
+        """Have the tunnel closed; its program may still run when this returns."""
+        return self._ask("DELETE", "/tunnel", TunnelFacts)
+
+    def programs(self) -> tuple[ProgramFacts, ...]:
+        """Ask where the programs of others are."""
+        return self._ask("GET", "/programs", tuple[ProgramFacts, ...])
+
+    def obtain(self, program: str) -> None:
+        """Have a program found or fetched; how it goes on is in ``programs``."""
+        self._ask("POST", "/programs", dict[str, Any], {"program": program})
 
     def stop(self) -> None:
         """Ask the daemon to drain and exit; it is still there when this returns."""

@@ -30,6 +30,8 @@ VERBS: Final = (
     "deny",
     "audit",
     "jobs",
+    "tunnel",
+    "obtain",
     "stdio",
     "connect",
     "disconnect",

@@ -9,6 +9,8 @@ import click
 from a2mcp.cli import show
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from a2mcp.http.ports import Status
 
 
@@ -25,6 +27,18 @@ def status(*, as_json: bool) -> None:
         click.echo(describe(facts))
 
 
+def _tunnel(facts: Status) -> str:
+    tunnel = facts.tunnel
+    lost = f": {show.visible(tunnel.error)}" if tunnel.error else ""
+    return tunnel.url or f"{tunnel.state}{lost}"
+
+
+def _downloading(facts: Status) -> Iterator[str]:
+    if (one := facts.downloading) is not None:
+        of = "" if one.total is None else f" of {one.total}"
+        yield f"downloading        {one.name}: {one.bytes}{of} bytes"
+
+
 def describe(facts: Status) -> str:
     """Write the facts for a person."""
     approve = "  (see `a2mcp approvals`)" if facts.approvals_waiting else ""
@@ -38,5 +52,7 @@ def describe(facts: Status) -> str:
             f"approvals waiting  {facts.approvals_waiting}{approve}",
             f"jobs running       {facts.jobs_running}",
             f"audit              {facts.audit.written} written, {facts.audit.failures} failures",
+            f"tunnel             {_tunnel(facts)}",
+            *_downloading(facts),
         )
     )

@@ -61,7 +61,7 @@ class Child:
         self.started = started
         self.reaped = False
         self._status: int | None = None
-        self.exit_descriptor = _exit_descriptor(popen)
+        self.exit_descriptor = exit_descriptor(popen)
         """Readable once the process has ended."""
 
     def status(self) -> int | None:
@@ -193,7 +193,8 @@ def _anonymous_file() -> IO[bytes]:
     return tempfile.TemporaryFile()
 
 
-def _exit_descriptor(popen: subprocess.Popen[bytes]) -> int:
+def exit_descriptor(popen: subprocess.Popen[bytes]) -> int:
+    """Make a descriptor that is readable once the process has ended; the process is not reaped by that."""
     if hasattr(os, "pidfd_open"):
         return os.pidfd_open(popen.pid)
     reader, writer = os.pipe()

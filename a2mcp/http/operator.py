@@ -10,17 +10,20 @@ import os
 import socket
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import falcon
 import msgspec
 
 from a2mcp.config.paths import private_socket_folder
 from a2mcp.errors import A2mcpError, CannotListen
+from a2mcp.tunnel.providers import Wish
 
 if TYPE_CHECKING:
     from a2mcp.config.paths import Home
     from a2mcp.http.ports import OperatorPort
+
+T = TypeVar("T")
 
 
 class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,6 +34,12 @@ class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str = ""
 
 
+class Obtain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The program that is to be there."""
+
+    program: str
+
+
 def make_operator_app(port: OperatorPort) -> falcon.App[falcon.Request, falcon.Response]:
     """Build the app: the whole route table of the channel."""
     app = falcon.App()
@@ -39,6 +48,8 @@ def make_operator_app(port: OperatorPort) -> falcon.App[falcon.Request, falcon.R
     app.add_route("/token/rotate", _Rotate(port))
     app.add_route("/approvals", _Approvals(port))
     app.add_route("/jobs", _Jobs(port))
+    app.add_route("/tunnel", _Tunnel(port))
+    app.add_route("/programs", _Programs(port))
     app.add_route("/stop", _Stop(port))
     app.set_error_serializer(_serialize)
     app.add_error_handler(A2mcpError, _known_fault)
@@ -98,10 +109,7 @@ class _Approvals(_Resource):
         _reply(response, self._port.approvals())
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
-        try:
-            answer = msgspec.json.decode(request.bounded_stream.read(), type=Answer)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise falcon.HTTPBadRequest(description=f"The answer is not valid: {error}.") from error
+        answer = _body(request, Answer)
         if not self._port.answer(answer.id, approve=answer.approve, reason=answer.reason):
             raise falcon.HTTPNotFound(description=f"No call waits for approval under '{answer.id}'.")
         _reply(response, {"id": answer.id, "approved": answer.approve})
@@ -112,11 +120,43 @@ class _Jobs(_Resource):
         _reply(response, self._port.jobs())
 
 
+class _Tunnel(_Resource):
+    def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
+        _reply(response, self._port.tunnel())
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        response.status = falcon.HTTP_202
+        _reply(response, self._port.open_tunnel(_body(request, Wish)))
+
+    def on_delete(self, _request: falcon.Request, response: falcon.Response) -> None:
+        response.status = falcon.HTTP_202
+        _reply(response, self._port.close_tunnel())
+
+
+class _Programs(_Resource):
+    def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
+        _reply(response, self._port.programs())
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        wanted = _body(request, Obtain)
+        if not self._port.obtain(wanted.program):
+            raise falcon.HTTPNotFound(description=f"No program is called '{wanted.program[:80]}'.")
+        response.status = falcon.HTTP_202
+        _reply(response, {"program": wanted.program})
+
+
 class _Stop(_Resource):
     def on_post(self, _request: falcon.Request, response: falcon.Response) -> None:
         self._port.stop()
         response.status = falcon.HTTP_202
         _reply(response, {"stopping": True})
+
+
+def _body(request: falcon.Request, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(request.bounded_stream.read(), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise falcon.HTTPBadRequest(description=f"The body is not valid: {error}.") from error
 
 
 def _reply(response: falcon.Response, value: Any) -> None:

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from a2mcp.obtain.programs import ProgramFacts
 from a2mcp.protocol.methods import Services
+from a2mcp.tunnel.passage import TunnelFacts
 from a2mcp.types import CallId, SessionId
 
 if TYPE_CHECKING:
     from a2mcp.protocol.exchange import Exchange
     from a2mcp.protocol.jsonrpc import Answer
     from a2mcp.protocol.response import Response
+    from a2mcp.tunnel.providers import Wish
 
 
 class AuditFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +44,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     approvals_waiting: int
     jobs_running: int
     audit: AuditFacts
+    tunnel: TunnelFacts = TunnelFacts()
+    downloading: ProgramFacts | None = None
+    """A program of others that is being fetched now."""
 
 
 class WaitingApproval(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +99,26 @@ class OperatorPort(Protocol):
 
     def jobs(self) -> tuple[JobFacts, ...]:
         """List the commands that outlived their calls."""
+        ...
+
+    def tunnel(self) -> TunnelFacts:
+        """Tell how the tunnel is doing."""
+        ...
+
+    def open_tunnel(self, wish: Wish) -> TunnelFacts:
+        """Begin to open the tunnel; one that is open is left as it is."""
+        ...
+
+    def close_tunnel(self) -> TunnelFacts:
+        """Begin to close the tunnel."""
+        ...
+
+    def programs(self) -> tuple[ProgramFacts, ...]:
+        """Tell where the programs of others are, or how far a download is."""
+        ...
+
+    def obtain(self, program: str) -> bool:
+        """Begin to find or fetch a program; False when none has that name."""
         ...
 
     def stop(self) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from a2mcp.types import JsonObject
 
 Source = Literal["configured", "path", "installed"]
-State = Source | Literal["missing", "downloading", "failed"]
+State = Source | Literal["missing", "wanted", "downloading", "failed"]
 
 EXECUTABLE: Final = 0o755
 
@@ -107,13 +107,17 @@ class Programs:
         """The programs there are."""
         return tuple(self._settings)
 
+    def want(self, name: str) -> None:
+        """Show that it is about to be obtained. Whoever asks for that calls this first, then sees how it goes on."""
+        self._tell(name, state="wanted")
+
     def obtain(self, name: str) -> Found:
         """Find a program, or fetch it. Takes as long as the gates allow.
 
         Raises:
             CannotObtain: neither worked. Its ``data`` names what was to be fetched, where something was.
         """
-        self._news.pop(name, None)
+        self.want(name)
         try:
             found = self._find(name, installs.intact) or self._fetched(name)
         except A2mcpError as error:

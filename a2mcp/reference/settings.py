@@ -51,8 +51,9 @@ _PURPOSE: Final = {
     "limits.body_bytes": "The largest request body. A larger one is answered 413.",
     "limits.output_bytes": "Text of one result; more is cut in the middle.",
     "limits.job_bytes": "Output kept on disk for one command; more is dropped, and the result says so.",
-    "xfer.dufs": "Name or path of the file server. Read and checked; file sharing is not there yet.",
-    "xfer.cloudflared": "Name or path of the tunnel program. Read and checked; the tunnel is not there yet.",
+    "xfer.dufs": "Name or path of the file server `dufs`. With a slash: a path, used as it is, and nothing is fetched in "
+    "its stead. Without: looked for on the daemon's `PATH`, then among what `a2mcp obtain` fetched.",
+    "xfer.cloudflared": "Name or path of the tunnel's program. The same rules; see `a2mcp tunnel`.",
 }
 
 _UNSET: Final = {

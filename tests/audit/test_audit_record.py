@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from a2mcp.audit.record import MAX_ARGS, Record, Summary, done_line, event_line, start_line, summarise
+from a2mcp.audit.record import MAX_ARGS, MAX_ERROR, Record, Summary, done_line, event_line, start_line, summarise
 
 TS = "2026-10-16T04:35:23.000Z"
 CALL = "7e1f6a52-8f0e-4b8e-9a53-0d9a3c1f5e11"
@@ -49,11 +49,12 @@ def test_a_done_line_says_how_the_call_ended(is_error):
 
 def test_an_event_is_one_done_line_that_may_have_no_session():
     """Seed, host inference and tunnel: phase done, sid null, args only what happened."""
-    record = only_line(event_line(TS, CALL, None, "tunnel", {"action": "start", "error": "x" * 121}))
+    record = only_line(event_line(TS, CALL, None, "tunnel", {"action": "start", "error": "x" * 600, "path": "x" * 121}))
     assert "isError" not in record
     assert (record["phase"], record["sid"], record["tool"]) == ("done", None, "tunnel")
     assert record["args"]["action"] == "start"
-    assert record["args"]["error"].startswith("<len:121,")
+    assert record["args"]["path"].startswith("<len:121,")
+    assert record["args"]["error"] == "x" * MAX_ERROR, "the reason is said in its own words"
 
 
 def test_a_call_without_a_session_has_a_null_one():

@@ -11,6 +11,8 @@ from pathlib import Path
 import a2mcp
 from a2mcp.errors import UnusableFile
 from a2mcp.http.ports import AuditFacts, JobFacts, Status, WaitingApproval
+from a2mcp.obtain.programs import ProgramFacts
+from a2mcp.tunnel.passage import TunnelFacts
 
 ROOT = Path(a2mcp.__file__).parents[1]
 """What must be on the path of a process that imports us."""
@@ -39,6 +41,10 @@ class Fake:
         self.running = (JOB,)
         self.stopped = threading.Event()
         self.fault = None
+        self.tunnels = [TunnelFacts()]
+        self.wishes = []
+        self.found = [(ProgramFacts(name="dufs", setting="dufs", state="missing", version="0.46.0"),)]
+        self.wanted = []
 
     def status(self):
         if self.fault:
@@ -61,6 +67,24 @@ class Fake:
 
     def jobs(self):
         return self.running
+
+    def tunnel(self):
+        return self.tunnels.pop(0) if len(self.tunnels) > 1 else self.tunnels[0]
+
+    def open_tunnel(self, wish):
+        self.wishes.append(wish)
+        return self.tunnel()
+
+    def close_tunnel(self):
+        self.wishes.append(None)
+        return self.tunnel()
+
+    def programs(self):
+        return self.found.pop(0) if len(self.found) > 1 else self.found[0]
+
+    def obtain(self, program):
+        self.wanted.append(program)
+        return program in ("dufs", "cloudflared")
 
     def stop(self):
         self.stopped.set()
