@@ -33,7 +33,7 @@ def decode(params: type[P], raw: bytes | msgspec.Raw | None) -> P:
         BadArgument: anything about ``raw`` is not what ``params`` says; nothing else is ever raised for bad input.
     """
     read, open_fields = _fast_way(params)
-    raw = _NONE if raw is None else raw
+    raw = raw or _NONE  # A call may leave its arguments out.
     try:
         value: P = read(raw)
     except (msgspec.DecodeError, RecursionError):
