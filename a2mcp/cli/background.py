@@ -119,10 +119,15 @@ def _wait(home: Home, process: subprocess.Popen[bytes], began: int) -> Status:
     client = OperatorClient(home, timeout=PATIENCE_S)
     while time.monotonic() < deadline:
         try:
-            return client.status()
+            facts = client.status()
         except NoDaemon:
-            if process.poll() is not None:
-                raise _died(home, process.returncode, began) from None
+            facts = None
+        # Another start may have been faster by a moment. Ours is waited for all the same: while it tries, it would take
+        # over from one that is stopped.
+        if facts is not None and facts.pid == process.pid:
+            return facts
+        if process.poll() is not None:
+            raise _died(home, process.returncode, began)
         time.sleep(_LOOK_S)
     raise A2mcpError(
         f"The daemon (pid {process.pid}) did not answer within {PATIENCE_S:.0f} s.",

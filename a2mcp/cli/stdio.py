@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,8 @@ def stdio(*, no_start: bool) -> None:
     source, output = pipes.take()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
-    Bridge(_finder(show.current_home(), may_start=not no_start), source, output, _say).run()
+    with contextlib.closing(source):
+        Bridge(_finder(show.current_home(), may_start=not no_start), source, output, _say).run()
 
 
 def _finder(home: Home, *, may_start: bool) -> Finder:

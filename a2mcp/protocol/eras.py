@@ -103,8 +103,8 @@ def _modern(method: str, params: Params, meta: JsonObject, header: Header) -> Di
         raise InvalidParams(f"invalid params: _meta lacks {', '.join(missing)}")
     if not isinstance(meta[CAPABILITIES], dict) or not isinstance(meta[VERSION], str):
         raise InvalidParams(f"invalid params: {VERSION} must be a string and {CAPABILITIES} an object")
-    _repeats("MCP-Protocol-Version", header("MCP-PROTOCOL-VERSION"), meta[VERSION])
-    _repeats("Mcp-Method", header("MCP-METHOD"), method)
+    _repeats("MCP-Protocol-Version", _bare(header("MCP-PROTOCOL-VERSION")), meta[VERSION])
+    _repeats("Mcp-Method", _bare(header("MCP-METHOD")), method)
     if method in _NAMED:
         _repeats("Mcp-Name", decoded(header("MCP-NAME")), name_of(method, params))
     dialect = MODERN.get(meta[VERSION])
@@ -116,8 +116,13 @@ def _modern(method: str, params: Params, meta: JsonObject, header: Header) -> Di
 def _repeats(name: str, sent: str | None, expected: Any) -> None:
     if sent is None:
         raise HeaderMismatch(f"header mismatch: {name} is missing")
-    if sent.strip(" \t") != expected:
+    if sent != expected:
         raise HeaderMismatch(f"header mismatch: {name} does not repeat what the body says")
+
+
+def _bare(value: str | None) -> str | None:
+    """Take off the spaces that HTTP allows around a value; within base64 they would be the value's own."""
+    return None if value is None else value.strip(" \t")
 
 
 def decoded(value: str | None) -> str | None:
@@ -126,10 +131,8 @@ def decoded(value: str | None) -> str | None:
     Raises:
         HeaderMismatch: it looks encoded and cannot be decoded.
     """
-    if value is None:
-        return None
-    value = value.strip(" \t")
-    if not (value.startswith("=?base64?") and value.endswith("?=")):
+    value = _bare(value)
+    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:
         return base64.b64decode(value[9:-2], validate=True).decode()

@@ -52,6 +52,10 @@ class Input:
                 return message
         return None
 
+    def close(self) -> None:
+        """Read nothing more."""
+        self._stream.close()
+
     def _skip(self) -> None:
         while (piece := self._stream.readline(_REST)) and not piece.endswith(b"\n"):
             pass
