@@ -48,6 +48,7 @@ class Done(Message, frozen=True):
     call: Call
     is_error: bool
     response: Response
+    ended: str | None = None
 
     def failed(self, error: A2mcpError) -> None:  # noqa: ARG002  # The result is there; it must not be lost.
         """Send the response all the same."""
@@ -142,9 +143,10 @@ def _line_of(item: Any, now: str) -> bytes | None:
     try:
         match item:
             case Start(call=call):
-                return start_line(now, call.call_id, call.session_id, call.tool, call.summary)
-            case Done(call=call, is_error=is_error):
-                return done_line(now, call.call_id, call.session_id, call.tool, call.summary, is_error=is_error)
+                client = call.exchange.caller.client
+                return start_line(now, call.call_id, call.session_id, call.tool, call.summary, client=client)
+            case Done():
+                return _done_line(item, now)
             case Event(tool=tool, session_id=session_id, args=args):
                 return event_line(now, new_call_id(), session_id, tool, args)
     except Exception:  # The rim: a record that cannot be made must not fail the call (seed, "Audit log").
@@ -152,13 +154,30 @@ def _line_of(item: Any, now: str) -> bytes | None:
     return None
 
 
+def _done_line(done: Done, now: str) -> bytes:
+    call = done.call
+    return done_line(
+        now,
+        call.call_id,
+        call.session_id,
+        call.tool,
+        call.summary,
+        is_error=done.is_error,
+        client=call.exchange.caller.client,
+        ended=done.ended,
+    )
+
+
 def begin(audit: Ref[Command], call: Call, *, then: Ref[Any], message: Message) -> None:
     """Record a call's start and then pass the message on to whoever runs it."""
     audit.tell(Start(call, then, message))
 
 
-def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded | Refusal) -> bool:
-    """End a call: record it and send the result. False when somebody else has ended it already."""
+def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded | Refusal, *, ended: str | None = None) -> bool:
+    """End a call: record it and send the result. False when somebody else has ended it already.
+
+    ``ended`` is what the record says of a call that did not end by itself.
+    """
     if isinstance(outcome, Refusal):
         return _refuse(audit, call, outcome.error)
     exchange = call.exchange
@@ -169,7 +188,8 @@ def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded | Refusal)
         encoded = encode_result(outcome, exchange.dialect)
     if not call.claim():
         return False
-    audit.insist(Done(call, outcome.is_error, Response(200, jsonrpc.result(exchange.request_id, encoded))))
+    response = Response(200, jsonrpc.result(exchange.request_id, encoded))
+    audit.insist(Done(call, outcome.is_error, response, ended))
     return True
 
 
@@ -193,8 +213,8 @@ def record(  # noqa: PLR0913  # The record, and what comes after it.
     then: Ref[Any] | None = None,
     message: Message | None = None,
 ) -> None:
-    """Record something that is not a call."""
-    audit.tell(Event(tool, session_id, args, then, message))
+    """Record something that is not a call. It is never refused: such things are few."""
+    audit.insist(Event(tool, session_id, args, then, message))
 
 
 def counts(audit: Ref[Command]) -> Counts:

@@ -31,10 +31,13 @@ from a2mcp.http.operator import bind_operator_socket, make_operator_app
 from a2mcp.http.server.listen import affordable_connections, bind
 from a2mcp.http.server.server import Server
 from a2mcp.http.server.unix import OperatorServer
+from a2mcp.library.prompts import Facts, Prompts
+from a2mcp.library.resources import Resources, Views
 from a2mcp.library.shelf import Library
 from a2mcp.stderr import FD, Stderr
 from a2mcp.tools.builtin import builtin_tools
 from a2mcp.tools.registry import LocalHost, Registry
+from actors import jobs, sessions
 from actors import system as systems
 from actors.operator import Operator
 
@@ -83,12 +86,15 @@ class Daemon:
         hosts = AllowedHosts(settings.host, settings.allowed_hosts)
         port = sock.getsockname()[1]
         operator_socket = bind_operator_socket(home)  # Before any thread: it sets the umask for a moment.
+        registry = Registry((LocalHost(builtin_tools(settings.tools.names)), *more.hosts))
+        facts = Facts(tools=registry.specs, approval=settings.approval)
+        resources = Resources(self._views(), files="read" in settings.tools.names)
         self._system = systems.start(
             systems.Ground(
                 home=home,
                 settings=settings,
-                registry=Registry((LocalHost(builtin_tools(settings.tools.names)), *more.hosts)),
-                library=Library(more.shelves),
+                registry=registry,
+                library=Library((resources, Prompts(facts), *more.shelves)),
                 clock=self._clock,
                 hosts=hosts,
                 origin=endpoints.address(_FROM_HERE.get(settings.host, settings.host), port),
@@ -105,7 +111,6 @@ class Daemon:
                 mcp_body_bytes=settings.limits.mcp_body_bytes,
             ),
             connections=_connections(settings),
-            body_bytes=settings.limits.body_bytes,
             on_tick=self._tick,
         )
         base = endpoints.address(settings.host, port)
@@ -157,6 +162,16 @@ class Daemon:
         finally:
             self._go_down()
         return self._exit_code
+
+    def _views(self) -> Views:
+        """What resources show. Looked up when asked, because the actors start after the library is put together."""
+        return Views(
+            status=lambda: self._operator.facts(),  # noqa: PLW0108  # There is no operator yet.
+            sessions=lambda: sessions.alive(self._system.refs.sessions),
+            job=lambda job: jobs.report(self._system.refs.jobs, job),
+            audit=self._home.audit,
+            secret=lambda: self._operator.token(),  # noqa: PLW0108  # As above.
+        )
 
     def ask_to_stop(self) -> None:
         """Begin to drain. Called from any thread or signal handler."""

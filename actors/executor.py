@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 import msgspec
 
-from a2mcp.errors import A2mcpError, Internal, NotExposed, ToolError
+from a2mcp.audit.record import ABORTED, CANCELLED
+from a2mcp.errors import A2mcpError, Internal, NotExposed
 from a2mcp.library.desk import Desk
-from a2mcp.policy.approval import ApprovalSettings, Rule, decide
+from a2mcp.policy import consent
+from a2mcp.policy.approval import ApprovalSettings, Rule, decide, denied
 from a2mcp.protocol.interviews import Interviews
 from a2mcp.protocol.jsonrpc import Answer
 from a2mcp.tools import call as calls
@@ -23,12 +25,12 @@ from actors import audit, gate, jobs
 from actors.kit import Actor
 from actors.pool import Pool
 from actors.ref import Ask, Mailbox, Message, Ref
-from actors.worker import Returned, Run, Worker
+from actors.worker import Returned, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CANCELLED = "The caller cancelled this call."
+WITHDRAWN = "The caller cancelled this call."
 LOST = "The daemon lost this call. Whether the tool ran is not known."
 
 
@@ -130,7 +132,7 @@ class Executor(Actor[Command]):
                 self._sweep(old)
             case Abort(reason=reason):
                 for call in list(self._calls.values()):
-                    self._finish(call, text(reason, is_error=True))
+                    self._finish(call, text(reason, is_error=True), ended=ABORTED)
             case GetRunning():
                 return len(self._calls)
             case _:
@@ -156,13 +158,40 @@ class Executor(Actor[Command]):
         entry = self._entry(call)
         if entry is None:
             return
-        match decide(self._around.approval, entry.spec.name, entry.spec.tier):
+        spec = entry.spec
+        match decide(self._around.approval, spec.name, spec.tier, past_mode=spec.past_mode):
             case Rule.ALLOW:
                 self._start(call, entry)
             case Rule.DENY:
-                self._finish(call, calls.refused(_denied(call.tool), call))
+                self._finish(call, calls.refused(denied(call.tool), call))
             case Rule.PROMPT:
-                gate.wait(self._around.gate, call, run_calls=Ref(self.mailbox))
+                self._prompt(call)
+
+    def _prompt(self, call: Call) -> None:
+        """Have somebody asked: the caller's own user where the operator wants that and it can be, else the operator."""
+        if not self._around.approval.ask_caller:
+            self._hold(call)
+        elif consent.word(call.exchange.caller.answers) is not consent.Word.NOTHING:
+            self._go_on(call)
+        else:
+            match self._around.interviews.ask(call, consent.question(call.tool, bytes(call.arguments))):
+                case Encoded() as round_trip:
+                    self._finish(call, round_trip)
+                case Result() | Refusal():
+                    self._hold(call)
+
+    def _hold(self, call: Call) -> None:
+        gate.wait(self._around.gate, call, run_calls=Ref(self.mailbox))
+
+    def _go_on(self, call: Call) -> None:
+        """Go on with a call whose caller has answered."""
+        match consent.word(call.exchange.caller.answers):
+            case consent.Word.NO:
+                self._finish(call, text(consent.DECLINED, is_error=True))
+            case consent.Word.UNABLE:
+                self._hold(calls.with_answers(call, consent.without(call.exchange.caller.answers)))
+            case _:
+                self._execute_allowed(call)
 
     def _answered(self, call: Call, refusal: str | None) -> None:
         if call.has_ended():
@@ -180,7 +209,7 @@ class Executor(Actor[Command]):
 
     def _entry(self, call: Call) -> Entry | None:
         if call.method != calls.TOOLS_CALL:
-            return self._around.desk.entry()
+            return self._around.desk.entry(call.arguments)
         try:
             return self._around.registry.require(call.tool)
         except NotExposed as error:
@@ -220,17 +249,17 @@ class Executor(Actor[Command]):
             self._finish(call, ending)
         elif not call.has_ended():
             self._calls[call.call_id] = call
-            self._step(call, self._execute_allowed)
+            self._step(call, self._go_on)
 
     def _cancel(self, call: Call) -> None:
-        self._finish(call, text(CANCELLED, is_error=True))
+        self._finish(call, text(WITHDRAWN, is_error=True), ended=CANCELLED)
         self._around.interviews.forget(call.call_id)
         gate.forget(self._around.gate, call.call_id)
         jobs.cancel(self._around.jobs, call.call_id)
 
-    def _finish(self, call: Call, result: Result | Encoded | Refusal) -> None:
+    def _finish(self, call: Call, result: Result | Encoded | Refusal, *, ended: str | None = None) -> None:
         self._calls.pop(call.call_id, None)
-        audit.finish(self._around.audit_writer, call, result)
+        audit.finish(self._around.audit_writer, call, result, ended=ended)
 
     def _sweep(self, old: tuple[Call, ...]) -> None:
         for run in self._pool.tend():
@@ -238,12 +267,6 @@ class Executor(Actor[Command]):
         for call in old:
             if call.call_id not in self._calls:
                 audit.finish(self._around.audit_writer, call, text(LOST, is_error=True))
-
-
-def _denied(tool: str) -> ToolError:
-    return ToolError(
-        f"The operator's settings deny the tool '{tool}'.", hint="Use another tool, or ask the operator to allow it."
-    )
 
 
 def running(executor: Ref[Command]) -> int:
@@ -274,6 +297,3 @@ def replied(executor: Ref[Command], answer: Answer) -> None:
 def abort(executor: Ref[Command], reason: str) -> None:
     """Have every running call ended."""
     executor.insist(Abort(reason))
-
-
-__all__ = ["Command", "Executor", "Running", "Surroundings", "Worker", "abort", "ended", "running", "sweep"]

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from a2mcp.audit.record import summarise
 from a2mcp.errors import Busy, InvalidParams, MissingCapability
 from a2mcp.library.desk import READ
+from a2mcp.policy import consent
 from a2mcp.protocol import interviews, jsonrpc, notices
 from a2mcp.protocol.listeners import Listeners
 from a2mcp.protocol.response import Response
@@ -99,7 +100,10 @@ class Front:
         """Add what the caller answered in earlier rounds, which it carries for us."""
         caller = exchange.caller
         if caller.state is None:
-            return exchange
+            if consent.KEY not in caller.answers:
+                return exchange
+            # SECURITY: an answer to a question that we did not ask, or not about these arguments.
+            return replace(exchange, caller=replace(caller, answers=consent.without(caller.answers)))
         target = interviews.target_of(name, arguments)
         answers, state = self._ways.tokens.read(caller.state, method, target)
         return replace(exchange, caller=replace(caller, answers={**answers, **caller.answers}, state=state))

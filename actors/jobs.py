@@ -6,14 +6,17 @@ outlive the actor: a replacement is given the same ``Runs`` and goes on where th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, assert_never
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, assert_never
 
+from a2mcp.audit.record import ABORTED, CANCELLED
 from a2mcp.errors import Internal, ToolError
 from a2mcp.host.jobbook import JobBook
-from a2mcp.host.joblog import JobLog, Record
+from a2mcp.host.joblog import Ending, JobLog, Record
+from a2mcp.host.run import Watcher
 from a2mcp.host.runs import Runs
 from a2mcp.tools import jobs as tool
 from a2mcp.tools.commandtext import command_result
+from a2mcp.tools.context import SILENT
 from a2mcp.tools.result import PENDING, Result, _Pending, text
 from actors.kit import Actor
 from actors.ref import Ask, Message, Ref, WakeableMailbox
@@ -24,10 +27,22 @@ if TYPE_CHECKING:
 
     from a2mcp.clock import Clock
     from a2mcp.host.process import Child
-    from a2mcp.host.run import Report
-    from a2mcp.tools.context import Limits, Ticket
+    from a2mcp.host.run import Progress, Report
+    from a2mcp.tools.context import Limits, Teller, Ticket
     from a2mcp.tools.jobs import JobsParams
-    from a2mcp.types import CallId
+    from a2mcp.types import CallId, JobId
+
+
+_ENDED: Final = {Ending.CANCELLED: CANCELLED, Ending.SHUTDOWN: ABORTED}
+"""What the record says of a call whose command did not end by itself."""
+
+
+class Finish(Protocol):
+    """Completes a call; may be called more than once for one call."""
+
+    def __call__(self, ticket: Ticket, result: Result, *, ended: str | None = ...) -> None:
+        """Complete it; ``ended`` says why it did not end by itself."""
+        ...
 
 
 class Started(Message, frozen=True):
@@ -35,6 +50,7 @@ class Started(Message, frozen=True):
 
     ticket: Ticket
     child: Child
+    tell: Teller = SILENT
 
 
 class Serve(Message, frozen=True):
@@ -42,6 +58,7 @@ class Serve(Message, frozen=True):
 
     ticket: Ticket
     params: JobsParams
+    tell: Teller = SILENT
 
 
 class Cancel(Message, frozen=True):
@@ -60,11 +77,17 @@ class GetRunning(Ask[int], frozen=True):
     """Ask how many commands are looked after."""
 
 
+class GetReport(Ask["Report | ToolError"], frozen=True):
+    """Ask how one job stands, with its output."""
+
+    job: JobId
+
+
 class GetRecords(Ask[tuple[Record, ...]], frozen=True):
     """Ask how every job stands, oldest first."""
 
 
-JobsMessage = Started | Serve | Cancel | StopAll | GetRunning | GetRecords
+JobsMessage = Started | Serve | Cancel | StopAll | GetRunning | GetReport | GetRecords
 
 
 def runs_for(home: Path, clock: Clock, limits: Limits) -> Runs:
@@ -79,12 +102,12 @@ class Jobs(Actor[JobsMessage]):
     Args:
         mailbox: made by ``mailbox_for``.
         runs: made by ``runs_for``.
-        finish: completes a call; may be called more than once for one call.
+        finish: completes a call.
     """
 
     MAILBOX: ClassVar[int] = 65_536
 
-    def __init__(self, mailbox: WakeableMailbox, runs: Runs, finish: Callable[[Ticket, Result], None]) -> None:
+    def __init__(self, mailbox: WakeableMailbox, runs: Runs, finish: Finish) -> None:
         super().__init__(mailbox)
         self._wakeable = mailbox
         self._runs = runs
@@ -116,6 +139,8 @@ class Jobs(Actor[JobsMessage]):
                 self._runs.stop_all(message.grace_s)
             case GetRunning():
                 return self._runs.running()
+            case GetReport(job=job):
+                return self._report(job)
             case GetRecords():
                 return tuple(self._book.records())
             case _:
@@ -128,9 +153,15 @@ class Jobs(Actor[JobsMessage]):
 
     def _start(self, message: Started) -> None:
         def answer(report: Report) -> None:
-            self._finish(message.ticket, command_result(report, output_bytes=self._runs.output_bytes))
+            result = command_result(report, output_bytes=self._runs.output_bytes)
+            ended = _ENDED.get(report.record.ending) if report.record.ending is not None else None
+            if ended is None:
+                self._finish(message.ticket, result)
+            else:
+                self._finish(message.ticket, result, ended=ended)
 
-        self._runs.start(message.child, message.ticket.call_id, answer)
+        watcher = Watcher(message.ticket.call_id, answer, owner=True, progress=_progress_of(message.tell))
+        self._runs.start(message.child, watcher)
 
     def _serve(self, message: Serve) -> None:
         ticket = message.ticket
@@ -138,7 +169,20 @@ class Jobs(Actor[JobsMessage]):
         def finish(result: Result) -> None:
             self._finish(ticket, result)
 
-        tool.answer(message.params, self._book, ticket.call_id, finish, output_bytes=self._runs.output_bytes)
+        tool.answer(
+            message.params,
+            self._book,
+            ticket.call_id,
+            finish,
+            output_bytes=self._runs.output_bytes,
+            progress=_progress_of(message.tell),
+        )
+
+    def _report(self, job: JobId) -> Report | ToolError:
+        try:
+            return self._book.report(job)
+        except ToolError as error:
+            return error
 
     def _completing(self, ticket: Ticket, step: Callable[[], None]) -> None:
         """Do a step that will complete a call; when it breaks, complete the call here."""
@@ -151,6 +195,13 @@ class Jobs(Actor[JobsMessage]):
             raise
 
 
+def _progress_of(tell: Teller) -> Progress | None:
+    """How the progress of a command is told, or None where nobody wants to know."""
+    if not tell.wants_progress:
+        return None
+    return lambda written, line: tell.progress(written, None, line)
+
+
 class Port:
     """The way to the actor for tools: a ``JobsPort``.
 
@@ -161,14 +212,14 @@ class Port:
     def __init__(self, ref: Ref[JobsMessage]) -> None:
         self._ref = ref
 
-    def start(self, ticket: Ticket, child: Child) -> Literal[_Pending.PENDING]:
+    def start(self, ticket: Ticket, child: Child, tell: Teller = SILENT) -> Literal[_Pending.PENDING]:
         """Look after a started command; the call completes when it ends, or is handed back as a job."""
-        self._ref.tell(Started(ticket, child))
+        self._ref.tell(Started(ticket, child, tell))
         return PENDING
 
-    def serve(self, ticket: Ticket, params: JobsParams) -> Literal[_Pending.PENDING]:
+    def serve(self, ticket: Ticket, params: JobsParams, tell: Teller = SILENT) -> Literal[_Pending.PENDING]:
         """Answer one ``jobs`` call."""
-        self._ref.tell(Serve(ticket, params))
+        self._ref.tell(Serve(ticket, params, tell))
         return PENDING
 
 
@@ -180,6 +231,18 @@ def running(jobs: Ref[JobsMessage]) -> int:
 def records(jobs: Ref[JobsMessage]) -> tuple[Record, ...]:
     """Ask how every job stands, oldest first."""
     return jobs.ask(GetRecords(), timeout=5)
+
+
+def report(jobs: Ref[JobsMessage], job: JobId) -> Report:
+    """Ask how one job stands, with its output.
+
+    Raises:
+        ToolError: there is no such job.
+    """
+    answer = jobs.ask(GetReport(job), timeout=5)
+    if isinstance(answer, ToolError):
+        raise answer
+    return answer
 
 
 def cancel(jobs: Ref[JobsMessage], call_id: CallId) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from a2mcp import __version__
 from a2mcp.clock import iso
 from a2mcp.config import endpoint as endpoints
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from a2mcp.obtain.programs import ProgramFacts
     from a2mcp.tunnel.passage import TunnelFacts
     from a2mcp.tunnel.providers import Wish
+    from a2mcp.types import JsonObject
     from actors.system import System
 
 
@@ -83,6 +86,10 @@ class Operator:
             downloading=self._system.programs.downloading(),
         )
 
+    def facts(self) -> JsonObject:
+        """The same for a caller: without anything of the token."""
+        return {name: value for name, value in msgspec.to_builtins(self.status()).items() if name != "token_prefix"}
+
     def token(self) -> str:
         """Return the token in force."""
         return self._token
@@ -97,6 +104,7 @@ class Operator:
         self._bearer.replace(token)
         self._token = token
         self.publish()
+        self._record("rotate")
         return token
 
     def publish(self) -> None:
@@ -130,7 +138,14 @@ class Operator:
 
     def answer(self, approval_id: str, *, approve: bool, reason: str) -> bool:
         """Let a waiting call go on, or end it with the reason; False when no such call waits."""
-        return gate.answer(self._system.refs.gate, approval_id, approve=approve, reason=reason)
+        answered = gate.answer(self._system.refs.gate, approval_id, approve=approve, reason=reason)
+        if answered:
+            self._record("approve" if approve else "deny", id=approval_id)
+        return answered
+
+    def _record(self, action: str, **more: str) -> None:
+        """Leave a trace of what the operator did; of a rotation never the token."""
+        audit.record(self._system.refs.audit, "operator", None, {"action": action, **more})
 
     def jobs(self) -> tuple[JobFacts, ...]:
         """List the commands that outlived their calls."""

@@ -10,6 +10,7 @@ from a2mcp.protocol.exchange import Exchange
 from a2mcp.protocol.response import Response
 from a2mcp.session.table import SessionTable
 from a2mcp.tools.call import Call
+from a2mcp.types import SessionId
 from actors import audit, executor
 from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
@@ -61,7 +62,11 @@ class GetCount(Ask[int], frozen=True):
     """Ask how many sessions are alive."""
 
 
-Command = Open | End | Answer | Admit | GetCount
+class GetList(Ask[list[tuple[SessionId, float]]], frozen=True):
+    """Ask which sessions are alive, and for how many seconds each was not seen."""
+
+
+Command = Open | End | Answer | Admit | GetCount | GetList
 
 
 class Sessions(Actor[Command]):
@@ -83,7 +88,7 @@ class Sessions(Actor[Command]):
         self._audit = audit_writer
         self._executor = run_calls
 
-    def receive(self, message: Command) -> int | None:  # noqa: C901  # One arm a message.
+    def receive(self, message: Command) -> int | list[tuple[SessionId, float]] | None:  # noqa: C901  # One arm a message.
         """Look the session up, then answer or hand on."""
         match message:
             case Open(exchange=exchange, encoded=encoded):
@@ -100,6 +105,8 @@ class Sessions(Actor[Command]):
                     audit.begin(self._audit, call, then=self._executor, message=executor.Execute(call, self._audit))
             case GetCount():
                 return len(self._table)
+            case GetList():
+                return self._table.list()
             case _:
                 assert_never(message)
         return None
@@ -119,3 +126,8 @@ class Sessions(Actor[Command]):
 def count(sessions: Ref[Command]) -> int:
     """Ask how many sessions are alive."""
     return sessions.ask(GetCount(), timeout=5)
+
+
+def alive(sessions: Ref[Command]) -> list[tuple[SessionId, float]]:
+    """Ask which sessions are alive, and for how many seconds each was not seen."""
+    return sessions.ask(GetList(), timeout=5)

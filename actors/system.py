@@ -165,9 +165,9 @@ def _audit_writer(ground: Ground) -> Callable[[Mailbox], AuditWriter]:
 def _jobs(ground: Ground, refs: Refs) -> Callable[[Any], Jobs]:
     runs = jobs.runs_for(ground.home.root, ground.clock, _limits(ground))
 
-    def finish(ticket: Ticket, result: Result) -> None:
+    def finish(ticket: Ticket, result: Result, *, ended: str | None = None) -> None:
         # Our tickets are our calls: the executor made them.
-        audit.finish(refs.audit, cast("Call", ticket), result)
+        audit.finish(refs.audit, cast("Call", ticket), result, ended=ended)
         executor.ended(refs.executor, ticket.call_id)
 
     return partial(Jobs, runs=runs, finish=finish)

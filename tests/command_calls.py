@@ -10,14 +10,19 @@ from a2mcp.clock import SystemClock
 from a2mcp.errors import ToolError
 from a2mcp.host.jobbook import JobBook
 from a2mcp.host.joblog import JobLog
+from a2mcp.host.run import Watcher
 from a2mcp.host.runs import Runs
 from a2mcp.tools import arguments, bash, jobs
 from a2mcp.tools.commandtext import command_result
-from a2mcp.tools.context import Context, Limits
+from a2mcp.tools.context import SILENT, Context, Limits
 from a2mcp.tools.result import PENDING, text
 from a2mcp.types import CallId
 
 DEADLINE_S = 30.0
+
+
+def _progress_of(tell):
+    return (lambda written, line: tell.progress(written, None, line)) if tell.wants_progress else None
 
 
 class Ticket:
@@ -47,26 +52,31 @@ class Shell:
 
     # --- the port
 
-    def start(self, ticket, child):
+    def start(self, ticket, child, tell=SILENT):
         def answer(report):
             ticket.result = command_result(report, output_bytes=self.limits.output_bytes)
 
-        self.runs.start(child, ticket.call_id, answer)
+        self.runs.start(child, Watcher(ticket.call_id, answer, owner=True, progress=_progress_of(tell)))
         return PENDING
 
-    def serve(self, ticket, params):
+    def serve(self, ticket, params, tell=SILENT):
         def finish(result):
             ticket.result = result
 
-        jobs.answer(params, self.book, ticket.call_id, finish, output_bytes=self.limits.output_bytes)
+        jobs.answer(
+            params, self.book, ticket.call_id, finish,
+            output_bytes=self.limits.output_bytes, progress=_progress_of(tell),
+        )  # fmt: skip
         return PENDING
 
     # --- what tests call
 
-    def begin(self, tool, /, **args):
+    def begin(self, tool, /, *, tell=SILENT, **args):
         """Make a call and return its ticket at once."""
         ticket = Ticket()
-        context = Context(ticket=ticket, cwd=self.cwd, home=self.home, limits=self.limits, jobs=self, clock=self.clock)
+        context = Context(
+            ticket=ticket, cwd=self.cwd, home=self.home, limits=self.limits, jobs=self, clock=self.clock, tell=tell
+        )
         try:
             outcome = tool.run(arguments.decode(tool.params, msgspec.json.encode(args)), context)
         except ToolError as error:
@@ -103,6 +113,6 @@ class Shell:
 
 
 def text_of(result):
-    """Return the text of a result of one block."""
-    (block,) = result.content
+    """Return the text of a result; a link may follow it."""
+    block = result.content[0]
     return block.text

@@ -20,6 +20,10 @@ MAX_ARGS = 1024
 """Bytes of a summary of arguments."""
 MAX_ERROR = 512
 """Characters of why something that is not a call went wrong."""
+MAX_CLIENT = 80
+"""Characters of a client's name."""
+CANCELLED = "cancelled"
+ABORTED = "aborted"
 TRUNCATED = "<truncated>"
 """The member that says that a summary was cut, with the bytes it would have had."""
 UNREADABLE = "<unreadable>"
@@ -45,7 +49,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename={"is_er
     sid: str | None
     phase: str
     tool: str
+    client: str | msgspec.UnsetType = msgspec.UNSET
+    """What the caller says it is."""
     is_error: bool | msgspec.UnsetType = msgspec.UNSET
+    ended: str | msgspec.UnsetType = msgspec.UNSET
+    """Of a call that did not end by itself: ``cancelled`` by its caller, or ``aborted`` when the daemon stopped."""
     args: msgspec.Raw
 
 
@@ -70,7 +78,9 @@ def summarise(args: bytes | msgspec.Raw) -> Summary:
     return Summary(msgspec.Raw(_bounded(redact(_read(raw)))))
 
 
-def start_line(ts: str, call_id: CallId, sid: SessionId | None, tool: str, args: Args) -> bytes:
+def start_line(  # noqa: PLR0913 - one argument per member of the line
+    ts: str, call_id: CallId, sid: SessionId | None, tool: str, args: Args, *, client: str | None = None
+) -> bytes:
     """The line that is on disk before the tool runs.
 
     Args:
@@ -79,16 +89,36 @@ def start_line(ts: str, call_id: CallId, sid: SessionId | None, tool: str, args:
         sid: a session we issued, or None where the dialect has no sessions.
         tool: the name the caller asked for, known or not.
         args: the arguments' JSON, or what ``summarise`` made of it.
+        client: what the caller says it is.
     """
-    return _line(Record(ts=ts, id=call_id, sid=sid, phase="start", tool=_name(tool), args=_summary(args)))
+    named = _client(client) if client else msgspec.UNSET
+    return _line(Record(ts=ts, id=call_id, sid=sid, phase="start", tool=_name(tool), client=named, args=_summary(args)))
 
 
 def done_line(  # noqa: PLR0913 - one argument per member of the line
-    ts: str, call_id: CallId, sid: SessionId | None, tool: str, args: Args, *, is_error: bool
+    ts: str,
+    call_id: CallId,
+    sid: SessionId | None,
+    tool: str,
+    args: Args,
+    *,
+    is_error: bool,
+    client: str | None = None,
+    ended: str | None = None,
 ) -> bytes:
     """The line that is on disk before the answer leaves; takes what ``start_line`` takes and how the call ended."""
     return _line(
-        Record(ts=ts, id=call_id, sid=sid, phase="done", tool=_name(tool), is_error=is_error, args=_summary(args))
+        Record(
+            ts=ts,
+            id=call_id,
+            sid=sid,
+            phase="done",
+            tool=_name(tool),
+            client=_client(client) if client else msgspec.UNSET,
+            is_error=is_error,
+            ended=ended or msgspec.UNSET,
+            args=_summary(args),
+        )
     )
 
 
@@ -114,6 +144,10 @@ def _line(record: Record) -> bytes:
 
 def _name(tool: str) -> str:
     return tool if len(tool) <= MAX_TEXT and tool.isascii() else fold(tool)
+
+
+def _client(name: str) -> str:
+    return name[:MAX_CLIENT].encode("utf-8", "replace").decode()
 
 
 def _summary(args: Args) -> msgspec.Raw:

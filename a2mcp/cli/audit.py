@@ -73,7 +73,7 @@ def _list(path: Path, wanted: Filter, asked: _Options) -> None:
     if asked.as_json:
         show.as_document([_facts(call) for call in shown])
     else:
-        show.table(("TIME", "TOOL", "OUTCOME", "TOOK", "SESSION", "ARGUMENTS"), map(_row, shown))
+        show.table(("TIME", "TOOL", "OUTCOME", "TOOK", "SESSION", "CLIENT", "ARGUMENTS"), map(_row, shown))
 
 
 def _follow(path: Path, wanted: Filter, *, as_json: bool) -> None:
@@ -94,6 +94,7 @@ def _facts(call: Call) -> dict[str, Any]:
     return {
         "id": record.id,
         "session": record.sid,
+        "client": _client(record),
         "tool": record.tool,
         "started": call.start.ts if call.start else None,
         "ended": call.done.ts if call.done else None,
@@ -107,11 +108,12 @@ def _row(call: Call) -> tuple[str, ...]:
     record = call.record
     took = "-" if call.seconds is None else f"{call.seconds:.3f} s"
     started = (call.start or record).ts
-    return started, record.tool, _outcome(call), took, record.sid or "-", _text(record.args)
+    return started, record.tool, _outcome(call), took, record.sid or "-", _client(record) or "-", _text(record.args)
 
 
 def _line(record: Record) -> str:
-    cells = (record.ts, record.phase, record.tool, _error_mark(record), record.sid or "-", _text(record.args))
+    who = (record.sid or "-", _client(record) or "-")
+    cells = (record.ts, record.phase, record.tool, _error_mark(record), *who, _text(record.args))
     return "\t".join(show.visible(cell) for cell in cells)
 
 
@@ -122,7 +124,13 @@ def _outcome(call: Call) -> str:
 def _error_mark(record: Record) -> str:
     if record.is_error is msgspec.UNSET:
         return "-"
+    if record.ended is not msgspec.UNSET:
+        return record.ended
     return "error" if record.is_error else "ok"
+
+
+def _client(record: Record) -> str | None:
+    return None if record.client is msgspec.UNSET else record.client
 
 
 def _text(args: msgspec.Raw) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from a2mcp.config import token as tokens
 from a2mcp.errors import SettingsError
 from a2mcp.policy.approval import ApprovalSettings, Mode, Rule
+from a2mcp.tools.presets import TOOLS, Preset, ToolSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,8 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True):
     connections: int = 4096
     sessions: int = 64
     body_bytes: int = 128 * MIB
+    mcp_body_bytes: int = 8 * MIB
+    """Of a request to ``/mcp``."""
     output_bytes: int = 50 * KIB
     """Text of one result."""
     job_bytes: int = 256 * MIB
@@ -76,6 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     approval: ApprovalSettings
     audit: AuditSettings = AuditSettings()
     limits: LimitSettings = LimitSettings()
+    tools: ToolSettings = ToolSettings()
     xfer: XferSettings = XferSettings()
 
     def __repr__(self) -> str:
@@ -104,6 +108,8 @@ def settings_from(document: JsonObject) -> tuple[Settings, list[str]]:
             f"host '{settings.host}' can be reached from other machines: whoever has the token runs commands as you. "
             "The firewall is your responsibility; forwarding a port over SSH needs none."
         )
+    if "bash" in settings.tools.names and "jobs" not in settings.tools.names:
+        warnings.append("tool 'jobs' is off and 'bash' is not: nobody can follow a command that outlives its 'wait'")
     return settings, warnings
 
 
@@ -237,12 +243,25 @@ def _rules(field: str, value: object) -> dict[str, Rule]:
     }
 
 
-def _approval(*, mode: Mode = Mode.YOLO, tools: dict[str, Rule] | None = None) -> ApprovalSettings:
-    return ApprovalSettings(mode=mode, tools=tools or {})
+def _preset(field: str, value: object) -> Preset:
+    return Preset(_one_of(*Preset)(field, value))
+
+
+def _tool_names(field: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise SettingsError(field, "must be an array of names of tools")
+    name = _one_of(*TOOLS[Preset.FULL])
+    return tuple(name(f"{field}[{index}]", item) for index, item in enumerate(value))
+
+
+def _approval(
+    *, mode: Mode = Mode.YOLO, tools: dict[str, Rule] | None = None, ask_caller: bool = False
+) -> ApprovalSettings:
+    return ApprovalSettings(mode=mode, tools=tools or {}, ask_caller=ask_caller)
 
 
 _SECTIONS: Final[dict[str, tuple[dict[str, Check], Callable[..., Any]]]] = {
-    "approval": ({"mode": _mode, "tools": _rules}, _approval),
+    "approval": ({"mode": _mode, "tools": _rules, "ask_caller": _boolean}, _approval),
     "audit": ({"sync": _boolean}, AuditSettings),
     "limits": (
         {
@@ -250,11 +269,13 @@ _SECTIONS: Final[dict[str, tuple[dict[str, Check], Callable[..., Any]]]] = {
             "connections": _integer(1, 1_000_000),
             "sessions": _integer(1, 1_000_000),
             "body_bytes": _integer(KIB, 2 * GIB),
+            "mcp_body_bytes": _integer(KIB, 64 * MIB),
             "output_bytes": _integer(KIB, 64 * MIB),
             "job_bytes": _integer(KIB, 1024 * GIB),
         },
         LimitSettings,
     ),
+    "tools": ({"preset": _preset, "off": _tool_names}, ToolSettings),
     "xfer": ({"dufs": _text, "cloudflared": _text}, XferSettings),
 }
 

@@ -112,6 +112,12 @@ class Capture:
             return Excerpt(head, self._tail[-half:], self.total, self.dropped)
         return Excerpt(head, self.read(max(half, self.kept - half), half), self.total)
 
+    def last(self, size: int) -> bytes:
+        """Give the end of what came, at most ``size`` bytes."""
+        if self.dropped:
+            return self._tail[-size:]
+        return self.read(max(0, self.kept - size), size)
+
     def read(self, offset: int, size: int) -> bytes:
         """Read from what was kept."""
         if self._file is None:

@@ -55,6 +55,15 @@ class JobBook:
             raise ToolError(f"There is no job {job!a}.", hint="Call jobs with action=list for those that exist.")
         return found
 
+    def report(self, job: JobId) -> Report:
+        """Say how a job stands, with both ends of its output.
+
+        Raises:
+            ToolError: there is no such job.
+        """
+        run = self._runs.jobs.get(job)
+        return self._stored(self.record(job)) if run is None else self._runs.report(run)
+
     def page(self, job: JobId, stream: Stream, offset: int, limit: int) -> Page:
         """Read a part of the output of a job; a negative offset counts from the end.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from a2mcp.clock import iso
+from a2mcp.host import terminal
 from a2mcp.host.capture import Budget, Capture, Excerpt
 from a2mcp.host.feeder import Feeder
 from a2mcp.host.groups import Identity
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     from a2mcp.host.timers import Timer
     from a2mcp.types import CallId, JobId
 
+    Progress = Callable[[int, str], None]
+
 _BY_SIGNAL: Final = 128
+_LINE_BYTES: Final = 1024
+_LINE_SHOWN: Final = 200
 
 logger = logging.getLogger("a2mcp.jobs")
 
@@ -52,14 +57,23 @@ class Watcher:
         call_id: the call that waits.
         answer: completes it; runs in the loop's thread.
         owner: whether the command was started by this call, so that cancelling the call ends it.
+        progress: told now and then, until the answer, the bytes of output so far and its last line.
     """
 
-    __slots__ = ("answer", "call_id", "owner", "timer")
+    __slots__ = ("answer", "call_id", "owner", "progress", "timer")
 
-    def __init__(self, call_id: CallId, answer: Callable[[Report], None], *, owner: bool = False) -> None:
+    def __init__(
+        self,
+        call_id: CallId,
+        answer: Callable[[Report], None],
+        *,
+        owner: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
         self.call_id = call_id
         self.answer = answer
         self.owner = owner
+        self.progress = progress
         self.timer: Timer | None = None
 
     def tell(self, report: Report) -> None:
@@ -135,9 +149,20 @@ class Run:
         out_size, err_size = shares(self.out.total, self.err.total, size)
         return Report(self.record(now), self.out.excerpt(out_size), self.err.excerpt(err_size))
 
+    @property
+    def written(self) -> int:
+        """Bytes of output so far, of both streams."""
+        return self.out.total + self.err.total
+
+    def last_line(self) -> str:
+        """The last line of the output so far; of standard error where there is no other."""
+        tail = (self.out if self.out.total else self.err).last(_LINE_BYTES)
+        rows = terminal.clean(terminal.decode(tail, cut_before=True)).split("\n")
+        return next((row.strip()[-_LINE_SHOWN:] for row in reversed(rows) if row.strip()), "")
+
     def fits(self, size: int) -> bool:
         """Whether a report of ``size`` bytes shows everything."""
-        return self.out.total + self.err.total <= size
+        return self.written <= size
 
     def capture(self, stream: Stream) -> Capture:
         """Give one of the two streams."""

@@ -15,16 +15,15 @@ from a2mcp.errors import ToolError
 from a2mcp.host.groups import inhabited
 from a2mcp.host.joblog import Ending, State
 from a2mcp.host.loop import Loop
-from a2mcp.host.run import Run, Watcher
+from a2mcp.host.progress import admit
+from a2mcp.host.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from a2mcp.clock import Clock
     from a2mcp.host.capture import Capture
     from a2mcp.host.joblog import JobLog, Record
     from a2mcp.host.process import Child
-    from a2mcp.host.run import Report
+    from a2mcp.host.run import Report, Watcher
     from a2mcp.host.timers import Timer
     from a2mcp.types import CallId, JobId
 
@@ -66,25 +65,23 @@ class Runs:
         """How many commands are looked after."""
         return len(self._live)
 
-    def start(self, child: Child, call_id: CallId, answer: Callable[[Report], None]) -> None:
-        """Take over a started command; ``answer`` comes at its end or when its ``wait_s`` is over."""
-        command = child.command
+    def start(self, child: Child, watcher: Watcher) -> None:
+        """Take over a started command; ``watcher`` is told at its end or when its ``wait_s`` is over."""
         run = Run(child, self._clock.now(), self._job_bytes)
         self._live.add(run)
         fault = partial(self._give_up, run)
         self.loop.on_readable(run.out.descriptor, partial(self._readable, run, run.out), fault)
         self.loop.on_readable(run.err.descriptor, partial(self._readable, run, run.err), fault)
         self.loop.on_readable(child.exit_descriptor, partial(self._exited, run), fault)
-        watcher = Watcher(call_id, answer, owner=True)
-        run.watchers.append(watcher)
-        if command.timeout_s is not None:
-            moment = child.started + command.timeout_s
+        admit(self.loop.timers, run, watcher)
+        if child.command.timeout_s is not None:
+            moment = child.started + child.command.timeout_s
             run.timeout = self.loop.timers.at(moment, partial(self._stop, run, Ending.TIMEOUT, GRACE_S))
-        if run.feeder is not None and command.stdin:
-            self.feed(run, command.stdin)
-        self._catch_up(run, call_id)
-        if command.wait_s > 0 or run.ending:
-            self._set_deadline(run, watcher, child.started + command.wait_s)
+        if run.feeder is not None and child.command.stdin:
+            self.feed(run, child.command.stdin)
+        self._catch_up(run, watcher.call_id)
+        if child.command.wait_s > 0 or run.ending:
+            self._set_deadline(run, watcher, child.started + child.command.wait_s)
         else:
             self._hand_back(run, watcher)
 
@@ -92,9 +89,13 @@ class Runs:
         """Say how a run stands."""
         return run.record(self._clock.monotonic())
 
+    def report(self, run: Run) -> Report:
+        """Say how a run stands, with its output."""
+        return run.report(self._clock.monotonic(), self.output_bytes)
+
     def watch_run(self, run: Run, watcher: Watcher, timeout_s: float) -> None:
         """Tell ``watcher`` when the run has ended, or how it stands after ``timeout_s``."""
-        run.watchers.append(watcher)
+        admit(self.loop.timers, run, watcher)
         self._set_deadline(run, watcher, self._clock.monotonic() + timeout_s)
 
     def stop(self, run: Run, watcher: Watcher) -> None:
@@ -160,7 +161,7 @@ class Runs:
         """Tell one watcher how the command stands; from now on it is a job."""
         run.watchers.remove(watcher)
         self._keep(run)
-        watcher.tell(run.report(self._clock.monotonic(), self.output_bytes))
+        watcher.tell(self.report(run))
 
     def _readable(self, run: Run, capture: Capture) -> None:
         self._drain(run, capture)
@@ -294,6 +295,6 @@ class Runs:
     def _tell_all(self, run: Run) -> None:
         if not run.watchers:
             return
-        report = run.report(self._clock.monotonic(), self.output_bytes)
+        report = self.report(run)
         while run.watchers:
             run.watchers.pop(0).tell(report)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    Progress = Callable[[int], None]
+
 SECONDS: Final = 20.0
 """Time for one search."""
 _WRONG_PATTERN: Final = ("regex parse error", "compiled regex", "error compiling", "is not allowed in a regex")
@@ -31,8 +33,12 @@ _SHOWN: Final = 200
 _Engine = Literal["default", "pcre2", "built-in"]
 
 
-def find_lines(query: Lines, *, cancelled: Callable[[], bool], seconds: float = SECONDS) -> FoundLines:
+def find_lines(
+    query: Lines, *, cancelled: Callable[[], bool], seconds: float = SECONDS, progress: Progress | None = None
+) -> FoundLines:
     """Find lines; partly, with a note saying so, when time is over.
+
+    ``progress`` is told, whenever a file has been searched in which there was something, how many those are.
 
     Raises:
         BadArgument: the pattern or the glob is wrong.
@@ -41,18 +47,21 @@ def find_lines(query: Lines, *, cancelled: Callable[[], bool], seconds: float = 
     globs = _globs("glob", query.glob) if query.glob else None
     rg = ripgrep.find()
     if rg is None:
-        return _lines(search_fallback.argv(query), query, globs, _Run("built-in", seconds, cancelled))
+        return _lines(search_fallback.argv(query), query, globs, _Run("built-in", seconds, cancelled, progress))
     names = globs.names() if globs else []
     try:
         return _lines(
             ripgrep.lines_argv(rg, query, names=names, lookaround=False),
             query,
             globs,
-            _Run("default", seconds, cancelled),
+            _Run("default", seconds, cancelled, progress),
         )
     except _NeedsPcre2:
         return _lines(
-            ripgrep.lines_argv(rg, query, names=names, lookaround=True), query, globs, _Run("pcre2", seconds, cancelled)
+            ripgrep.lines_argv(rg, query, names=names, lookaround=True),
+            query,
+            globs,
+            _Run("pcre2", seconds, cancelled, progress),
         )
 
 
@@ -80,8 +89,11 @@ class _NeedsPcre2(Exception):
 class _Run:
     """How a child is run, and what is to be said about how it went."""
 
-    def __init__(self, engine: _Engine, seconds: float, cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self, engine: _Engine, seconds: float, cancelled: Callable[[], bool], progress: Progress | None = None
+    ) -> None:
         self.engine = engine
+        self.progress = progress
         self._seconds = seconds
         self._cancelled = cancelled
 
@@ -106,7 +118,7 @@ class _Run:
 
 
 def _lines(argv: list[str], query: Lines, globs: Globs | None, run: _Run) -> FoundLines:
-    taken = _Taken(query, globs)
+    taken = _Taken(query, globs, run.progress)
     with run.start(argv, query.tree.folder) as child:
         for event in events(child.chunks()):
             if not taken.take(event):
@@ -124,8 +136,10 @@ def _lines(argv: list[str], query: Lines, globs: Globs | None, run: _Run) -> Fou
 class _Taken:
     """The lines taken so far."""
 
-    def __init__(self, query: Lines, globs: Globs | None) -> None:
+    def __init__(self, query: Lines, globs: Globs | None, progress: Progress | None) -> None:
         self._query = query
+        self._progress = progress
+        self._files = 0
         self._globs = globs
         self._wanted = True
         self._hits = 0
@@ -139,11 +153,17 @@ class _Taken:
         data = event.data
         if event.type == "begin":
             self._wanted = self._globs is None or self._globs.matches(_path(data))
+            self._found_file()
         elif event.type == "summary":
             self.searched = data.stats.searches if data.stats else 0
         elif event.type in {"match", "context"} and self._wanted:
             return self._line(data, hit=event.type == "match")
         return True
+
+    def _found_file(self) -> None:
+        if self._progress is not None and self._wanted:
+            self._files += 1
+            self._progress(self._files)
 
     def _line(self, data: Data, *, hit: bool) -> bool:
         self._hits += hit

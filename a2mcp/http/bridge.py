@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from a2mcp.audit.record import MAX_CLIENT
 from a2mcp.errors import MissingSession
 from a2mcp.http.server.parked import Parked
 from a2mcp.protocol import bridge, jsonrpc
+from a2mcp.protocol.caller import NOBODY, Caller
 from a2mcp.protocol.exchange import Exchange
 from a2mcp.protocol.response import Response
 from a2mcp.types import SessionId
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from a2mcp.http.ports import FrontPort
 
 SESSION_HEADER: Final = "MCP-SESSION-ID"
+CLIENT: Final = "HTTP_X_A2MCP_CLIENT"
 _ACCEPTED: Final = Response(202)
 
 
@@ -41,7 +44,10 @@ class Bridge:
             self._front.end_session(Exchange(parked, jsonrpc.NULL, session_id))
             return
         message = jsonrpc.decode(req.env["wsgi.input"].read())
-        exchange = Exchange(parked, message.request_id, session_id)
+        # PERF: looked up where it lies; most clients do not send it.
+        client = req.env.get(CLIENT)
+        caller = Caller(client=client[:MAX_CLIENT]) if client else NOBODY
+        exchange = Exchange(parked, message.request_id, session_id, caller=caller)
         if message.method == "initialize":
             self._front.open_session(exchange, bridge.INITIALIZED)
             return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from a2mcp.library import filespace
 from a2mcp.tools.registry import Entry
 from a2mcp.tools.result import Encoded
 from a2mcp.tools.spec import Tier, ToolSpec
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from a2mcp.tools.result import Outcome
 
 READ: Final = "resources/read"
+READ_TOOL: Final = "read"
 
 
 class _Target(msgspec.Struct, frozen=True):
@@ -49,7 +51,13 @@ class Desk:
     def attach(self, announce: Callable[[Sequence[ToolSpec]], None]) -> None:
         """Its list never changes."""
 
-    def entry(self) -> Entry:
-        """What the executor runs."""
-        spec = ToolSpec(name=READ, title="Read a resource", description="", input_schema={}, tier=Tier.READ)
-        return Entry(self, spec)
+    def entry(self, raw_arguments: bytes | msgspec.Raw) -> Entry:
+        """What the executor runs, under the name by which it is allowed or denied.
+
+        A file is under the rule of the tool that reads files, so that denying the tool leaves no way around it.
+        """
+        target = msgspec.json.decode(raw_arguments, type=_Target)
+        name = READ_TOOL if target.uri[: len(filespace.SCHEME)].lower() == filespace.SCHEME else READ
+        return Entry(
+            self, ToolSpec(name=name, title="Read a resource", description="", input_schema={}, tier=Tier.READ)
+        )

@@ -9,6 +9,7 @@ import enum
 
 import msgspec
 
+from a2mcp.errors import ToolError
 from a2mcp.tools.spec import Tier
 
 
@@ -38,12 +39,24 @@ class ApprovalSettings(msgspec.Struct, frozen=True):
     mode: Mode = Mode.YOLO
     tools: dict[str, Rule] = {}
     """A rule by name of the tool; it wins over the mode, in both directions."""
+    ask_caller: bool = False
+    """Whether the caller's user is asked instead of the operator, where the caller can be asked."""
 
 
-def decide(settings: ApprovalSettings, tool_name: str, tier: Tier) -> Rule:
-    """Decide about a call of a tool."""
+def decide(settings: ApprovalSettings, tool_name: str, tier: Tier, *, past_mode: bool = False) -> Rule:
+    """Decide about a call of a tool; one that is ``past_mode`` is held by its own rule only."""
     rule = settings.tools.get(tool_name)
-    return _by_mode(settings.mode, tier) if rule is None else rule
+    if rule is not None:
+        return rule
+    return Rule.ALLOW if past_mode else _by_mode(settings.mode, tier)
+
+
+def denied(tool_name: str) -> ToolError:
+    """Make the error for a call that the settings deny."""
+    return ToolError(
+        f"The operator's settings deny the tool '{tool_name}'.",
+        hint="Use another tool, or ask the operator to allow it.",
+    )
 
 
 def _by_mode(mode: Mode, tier: Tier) -> Rule:

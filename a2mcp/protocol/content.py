@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from a2mcp.tools.result import Block, Result, Text
+from a2mcp.tools.result import OURS, Block, ResourceLink, Result, Text
 
 if TYPE_CHECKING:
     from a2mcp.protocol.dialects import Dialect
@@ -32,7 +32,7 @@ def encode_result(result: Result, dialect: Dialect) -> bytes:
     """Encode the result of a call as this dialect has it, with what it puts into every result."""
     content = result.content
     if any(_kind(block) not in dialect.blocks for block in content):
-        content = tuple(_folded(block, dialect) for block in content)
+        content = tuple(_folded(block, dialect) for block in content if not _is_spare(block, dialect))
     wire = _Wire(content, result.is_error, result.structured if dialect.structured else None)
     try:
         encoded = _ENCODE(wire)
@@ -43,6 +43,11 @@ def encode_result(result: Result, dialect: Dialect) -> bytes:
 
 def _kind(block: Block) -> str:
     return str(block.__struct_config__.tag)
+
+
+def _is_spare(block: Block, dialect: Dialect) -> bool:
+    """Whether a block only says where to read on what the text has told, to a client that cannot read it there."""
+    return isinstance(block, ResourceLink) and block.uri.startswith(OURS) and _kind(block) not in dialect.blocks
 
 
 def _folded(block: Block, dialect: Dialect) -> Block:

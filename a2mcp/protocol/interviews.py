@@ -36,7 +36,7 @@ class _Open(msgspec.Struct):
     missing: dict[str, str]
     """Our id of each question that is out, with its key."""
     answers: dict[str, Any]
-    state: str | None
+    needs: Needs
 
 
 class Interviews:
@@ -79,17 +79,17 @@ class Interviews:
         if waiting is None or call_id is None:
             return None
         key = waiting.missing.pop(question_id)
-        if answer.error:
+        if answer.error and not waiting.needs.questions[key].optional:
             self.forget(call_id)
             said = bytes(answer.error)[:200].decode(errors="replace")
             return waiting.call, text(f"{CANNOT_ASK} It said: {said}", is_error=True)
-        waiting.answers[key] = msgspec.json.decode(answer.result)
+        waiting.answers[key] = None if answer.error else msgspec.json.decode(answer.result)
         if waiting.missing:
             return None
         self.forget(call_id)
         # From here on a client that leaves does not cancel: in these revisions that is no wish of anybody's.
         waiting.call.exchange.reply.when_gone(lambda: None)
-        return _with_answers(waiting.call, waiting.answers, waiting.state), None
+        return _with_answers(waiting.call, waiting.answers, waiting.needs.state), None
 
     def forget(self, call_id: CallId) -> None:
         """Let go of a call that has ended otherwise."""
@@ -109,7 +109,7 @@ class Interviews:
         if not call.exchange.reply.begin_stream():
             return False
         missing = {f"a2mcp-{uuid.uuid4()}": key for key in needs.questions}
-        self._open[call.call_id] = _Open(call, missing, dict(call.exchange.caller.answers), needs.state)
+        self._open[call.call_id] = _Open(call, missing, dict(call.exchange.caller.answers), needs)
         for question_id, key in missing.items():
             self._by_question[question_id] = call.call_id
             question = needs.questions[key]

@@ -42,6 +42,9 @@ _PURPOSE: Final = {
     "approval.mode": "What is asked about when a tool has no rule: nothing (`yolo`), what changes or executes "
     "(`write`), everything (`always-ask`).",
     "approval.tools": "A rule by tool name: `allow`, `deny` or `prompt`. It wins over the mode.",
+    "approval.ask_caller": "Ask the caller's own user instead of the operator, where the client can be asked: see "
+    "[Approvals](../how-to/approvals.md). The caller is not the operator, so this protects from mistakes, not from "
+    "the caller.",
     "audit.sync": "Wait until each group of audit records is on the disk itself (`fdatasync`).",
     "limits.in_flight": "Calls that run or wait at one time, and calls that wait for approval. One more is "
     "answered 503.",
@@ -49,8 +52,12 @@ _PURPOSE: Final = {
     "on open files allows.",
     "limits.sessions": "Sessions of the bridge. One more ends the one that was not seen for longest.",
     "limits.body_bytes": "The largest request body. A larger one is answered 413.",
+    "limits.mcp_body_bytes": "The same for requests to `/mcp`.",
     "limits.output_bytes": "Text of one result; more is cut in the middle.",
     "limits.job_bytes": "Output kept on disk for one command; more is dropped, and the result says so.",
+    "tools.preset": "Which tools are offered: `minimal` (read, bash, jobs), `coding` (those, and write, edit, glob, "
+    "grep) or `full` (all there are; today the same as `coding`). Tools of other hosts are not touched.",
+    "tools.off": "Tools of the preset that are not offered. Without `read`, files cannot be read as resources either.",
     "xfer.dufs": "Name or path of the file server `dufs`. With a slash: a path, used as it is, and nothing is fetched in "
     "its stead. Without: looked for on the daemon's `PATH`, then among what `a2mcp obtain` fetched.",
     "xfer.cloudflared": "Name or path of the tunnel's program. The same rules; see `a2mcp tunnel`.",
@@ -61,7 +68,7 @@ _UNSET: Final = {
     "token": "made on the first start",
     "cwd": "the folder of the start",
 }
-_PROBES: Final[dict[str, object]] = {"token": "short", "host": "http://x", "cwd": "relative"}
+_PROBES: Final[dict[str, object]] = {"token": "short", "host": "http://x", "cwd": "relative", "tools.off": ["x"]}
 """Wrong values whose refusal tells the most; for every other field ``null`` does."""
 
 _STAND_IN: Final = "x" * 43
@@ -73,6 +80,7 @@ _EXAMPLE: Final[JsonObject] = {
     "audit": {"sync": True},
     "drain_s": 10,
     "limits": {"in_flight": 2000},
+    "tools": {"preset": "coding", "off": ["write"]},
 }
 
 

@@ -30,7 +30,7 @@ class SessionTable:
         self._clock = clock
         self._limit = limit
         self._idle_s = idle_s
-        self._seen: OrderedDict[str, float] = OrderedDict()
+        self._seen: OrderedDict[SessionId, float] = OrderedDict()
 
     def open(self) -> SessionId:
         """Make a session; when the table is full, the least recently seen one is forgotten for it."""
@@ -46,13 +46,19 @@ class SessionTable:
         now = self._forget_idle()
         if session not in self._seen:
             return False
-        self._seen[session] = now
-        self._seen.move_to_end(session)
+        known = SessionId(session)
+        self._seen[known] = now
+        self._seen.move_to_end(known)
         return True
 
     def close(self, session: str) -> None:
         """Forget a session; one that does not exist is as good as closed."""
-        self._seen.pop(session, None)
+        self._seen.pop(SessionId(session), None)
+
+    def list(self) -> list[tuple[SessionId, float]]:
+        """Every session with the seconds since it was seen, the least recently seen first."""
+        now = self._forget_idle()
+        return [(session, now - seen) for session, seen in self._seen.items()]
 
     def __len__(self) -> int:
         self._forget_idle()

@@ -16,6 +16,7 @@ from a2mcp.host.command import DEFAULT_WAIT_S, Command
 from a2mcp.host.feeder import WAITING_BYTES
 from a2mcp.host.paths import resolve
 from a2mcp.host.process import spawn
+from a2mcp.tools.outputs import FLAG, MAYBE_NUMBER, MAYBE_TEXT, NUMBER, TEXT, members
 from a2mcp.tools.schema import spec_for
 from a2mcp.tools.spec import Tier, Tool
 
@@ -56,7 +57,7 @@ def run(params: BashParams, context: Context) -> Outcome:
     """Start the command and hand it over."""
     child = spawn(_command(params, context), started=context.clock.monotonic())
     try:
-        return context.jobs.start(context.ticket, child)
+        return context.jobs.start(context.ticket, child, context.tell)
     except BaseException:
         child.discard()
         raise
@@ -108,7 +109,25 @@ def _surrogate(field: str, error: UnicodeEncodeError) -> BadArgument:
 
 TOOL = Tool(
     spec=spec_for(
-        BashParams, name="bash", title="Run a command", description=_DESCRIPTION, tier=Tier.EXECUTE, open_world=True
+        BashParams,
+        name="bash",
+        title="Run a command",
+        description=_DESCRIPTION,
+        tier=Tier.EXECUTE,
+        open_world=True,
+        output_schema=members(
+            "jobId",
+            state=TEXT,
+            exitCode=MAYBE_NUMBER,
+            signal=MAYBE_TEXT,
+            durationMs=NUMBER,
+            stdout=TEXT,
+            stderr=TEXT,
+            timedOut=FLAG,
+            truncated=FLAG,
+            backgroundRemains=FLAG,
+            jobId=TEXT,
+        ),
     ),
     params=BashParams,
     run=run,

@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from a2mcp.errors import InvalidParams, NoSuchResource, NotExposed, RequestError, ResourceNotFound, ToolError
 from a2mcp.tools.asking import InputRequired
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from a2mcp.protocol.exchange import Exchange
     from a2mcp.tools.context import Context
     from a2mcp.tools.registry import Entry
-    from a2mcp.types import CallId, SessionId
+    from a2mcp.types import CallId, JsonObject, SessionId
 
 logger = logging.getLogger("a2mcp.tools")
 
@@ -52,6 +53,12 @@ class Call(msgspec.Struct, frozen=True, eq=False):
     def has_ended(self) -> bool:
         """Whether somebody has taken the right to end it."""
         return self._end.locked()
+
+
+def with_answers(call: Call, answers: JsonObject) -> Call:
+    """Make the same call with other answers of its caller."""
+    exchange = call.exchange
+    return replace(call, exchange=replace(exchange, caller=replace(exchange.caller, answers=answers)))
 
 
 def run(entry: Entry, call: Call, context: Context) -> Outcome:

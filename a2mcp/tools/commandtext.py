@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from a2mcp.host import terminal
 from a2mcp.host.joblog import Ending, State
 from a2mcp.tools.output import clip_middle, human_size
-from a2mcp.tools.result import Result, text
+from a2mcp.tools.result import OURS, ResourceLink, Result, text
 
 if TYPE_CHECKING:
     from a2mcp.host.capture import Excerpt
     from a2mcp.host.joblog import Record, Stream
     from a2mcp.host.run import Report
+    from a2mcp.types import JobId
 
 _ENDINGS: Final = {
     Ending.TIMEOUT: "The command timed out and was ended with everything it had started",
@@ -42,7 +45,14 @@ def command_result(report: Report, *, output_bytes: int) -> Result:
         parts.append(f"[stderr]\n{_line_end(err)}")
     parts += [f"[{note}]\n" for note in notes(record)]
     parts.append(outcome(record))
-    return text("".join(parts), is_error=_failed(record), structured=_data(report, out, err))
+    said = text("".join(parts), is_error=_failed(record), structured=_data(report, out, err))
+    return said if record.id is None or not record.state.live else with_link(said, record.id)
+
+
+def with_link(result: Result, job: JobId) -> Result:
+    """Add the address of a job's output, for clients that read resources."""
+    link = ResourceLink(uri=f"{OURS}jobs/{job}/output", name=f"Output of {job}", mime_type="text/plain")
+    return msgspec.structs.replace(result, content=(*result.content, link))
 
 
 def outcome(record: Record) -> str:

@@ -34,16 +34,18 @@ class Ticket(Protocol):
 class JobsPort(Protocol):
     """The way to the actor that owns running commands. Both methods take over the ticket and never block."""
 
-    def start(self, ticket: Ticket, child: Child) -> Literal[_Pending.PENDING]:
+    def start(self, ticket: Ticket, child: Child, tell: Teller = ...) -> Literal[_Pending.PENDING]:
         """Look after a started command; the call completes when it ends, or is handed back as a job.
+
+        Its progress is told to ``tell`` until then.
 
         The command was started by the caller, in its own thread: starting takes longer than all the looking after.
         When this raises, the child is still the caller's.
         """
         ...
 
-    def serve(self, ticket: Ticket, params: JobsParams) -> Literal[_Pending.PENDING]:
-        """Answer one ``jobs`` call."""
+    def serve(self, ticket: Ticket, params: JobsParams, tell: Teller = ...) -> Literal[_Pending.PENDING]:
+        """Answer one ``jobs`` call; while it waits, the progress of the job is told to ``tell``."""
         ...
 
 

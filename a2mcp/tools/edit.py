@@ -18,6 +18,7 @@ from a2mcp.errors import BadArgument, ToolError
 from a2mcp.host import replace, textedit, textfile
 from a2mcp.host.paths import refusal, resolve, show
 from a2mcp.tools.output import clip_middle, human_size
+from a2mcp.tools.outputs import FLAG, NUMBER, TEXT, members
 from a2mcp.tools.result import Outcome, Result, text
 from a2mcp.tools.schema import spec_for
 from a2mcp.tools.spec import Tier, Tool
@@ -177,6 +178,7 @@ TOOL: Final = Tool(
             " are made or none; charset, line ends and permissions stay as they are. Returns a unified diff."
         ),
         tier=Tier.WRITE,
+        output_schema=members(path=TEXT, bytes=NUMBER, sha256=TEXT, changes=NUMBER, written=FLAG, diff=TEXT),
     ),
     params=EditParams,
     run=run,

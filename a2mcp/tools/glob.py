@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from a2mcp.errors import BadArgument
 from a2mcp.host.paths import resolve
+from a2mcp.tools.outputs import FLAG, NUMBER, TEXT, array, members
 from a2mcp.tools.result import Outcome, text
 from a2mcp.tools.schema import spec_for
 from a2mcp.tools.searching import shown, tree_at
@@ -93,6 +94,7 @@ TOOL: Final = Tool(
         "files are, unless hidden is false.",
         tier=Tier.READ,
         idempotent=True,
+        output_schema=members(files=array(TEXT), total=NUMBER, truncated=FLAG, notes=array(TEXT)),
     ),
     params=GlobParams,
     run=run,

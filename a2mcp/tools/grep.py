@@ -9,13 +9,14 @@ import msgspec
 from msgspec import Meta
 
 from a2mcp.errors import BadArgument
+from a2mcp.tools.outputs import FLAG, NUMBER, TEXT, array, members
 from a2mcp.tools.result import Outcome, text
 from a2mcp.tools.schema import spec_for
 from a2mcp.tools.searching import shown, tree_at
 from a2mcp.tools.spec import Tier, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from a2mcp.host.search_query import FoundLines, Line
     from a2mcp.tools.context import Context
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 10_000
 """Characters of a pattern; the kernel takes 128 KiB for one argument."""
+_PROGRESS_S: Final = 1.0
 
 
 class GrepParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -67,9 +69,25 @@ def run(params: GrepParams, context: Context) -> Outcome:
         limit=params.limit,
         room=context.limits.output_bytes,
     )
-    found = find_lines(query, cancelled=context.cancelled)
+    found = find_lines(query, cancelled=context.cancelled, progress=_progress(context))
     paths = {line.path: shown(tree.folder / line.path, context) for line in found.lines}
     return text(_report(found, paths), structured=_structured(found, paths))
+
+
+def _progress(context: Context) -> Callable[[int], None] | None:
+    """How the search tells where it is: at most once in ``_PROGRESS_S``, and not at all where nobody wants to know."""
+    if not context.tell.wants_progress:
+        return None
+    due = context.clock.monotonic() + _PROGRESS_S
+
+    def tell(files: int) -> None:
+        nonlocal due
+        now = context.clock.monotonic()
+        if now >= due:
+            due = now + _PROGRESS_S
+            context.tell.progress(files, None, f"{_count(files, 'file', 'files')} with matches so far")
+
+    return tell
 
 
 def _require_pattern(pattern: str) -> None:
@@ -139,6 +157,13 @@ TOOL: Final = Tool(
         "binary files and links are not.",
         tier=Tier.READ,
         idempotent=True,
+        output_schema=members(
+            "filesSearched",
+            matches=array(members(path=TEXT, line=NUMBER, column=NUMBER, text=TEXT)),
+            truncated=FLAG,
+            notes=array(TEXT),
+            filesSearched=NUMBER,
+        ),
     ),
     params=GrepParams,
     run=run,

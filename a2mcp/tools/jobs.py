@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from a2mcp.host.jobbook import JobBook
     from a2mcp.host.joblog import Record
-    from a2mcp.host.run import Report
+    from a2mcp.host.run import Progress, Report
     from a2mcp.tools.context import Context
     from a2mcp.tools.result import Outcome
     from a2mcp.types import CallId
@@ -66,13 +66,21 @@ def run(params: JobsParams, context: Context) -> Outcome:
         raise BadArgument("id", "the id of a job", "nothing", hint="Call jobs with action=list for the ids.")
     if params.action == "write" and params.input is None:
         raise BadArgument("input", "the text to write", "nothing", hint="An empty text closes standard input.")
-    return context.jobs.serve(context.ticket, params)
+    return context.jobs.serve(context.ticket, params, context.tell)
 
 
-def answer(
-    params: JobsParams, book: JobBook, call_id: CallId, finish: Callable[[Result], None], *, output_bytes: int
+def answer(  # noqa: PLR0913 - what a call brings along
+    params: JobsParams,
+    book: JobBook,
+    call_id: CallId,
+    finish: Callable[[Result], None],
+    *,
+    output_bytes: int,
+    progress: Progress | None = None,
 ) -> None:
     """Do what a call asks for and finish it, now or when the job has got there.
+
+    While it waits, ``progress`` is told how far the job is.
 
     Raises:
         ToolError: it cannot be done.
@@ -90,7 +98,7 @@ def answer(
         case "output":
             finish(_output(params, book, job, output_bytes))
         case "wait":
-            book.wait(job, Watcher(call_id, tell), params.timeout)
+            book.wait(job, Watcher(call_id, tell, progress=progress), params.timeout)
         case "stop":
             book.stop(job, Watcher(call_id, tell))
         case "write":

@@ -10,6 +10,9 @@ import msgspec
 from a2mcp.errors import A2mcpError
 from a2mcp.types import JsonObject
 
+OURS: Final = "a2mcp://"
+"""What the addresses of the product's own resources begin with."""
+
 
 class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
     """A block of text. Must be encodable as UTF-8: lone surrogates are replaced before they get here."""
@@ -90,6 +93,8 @@ class Question(msgspec.Struct, frozen=True):
 
     method: str
     params: JsonObject
+    optional: bool = False
+    """Whether a client that cannot answer ends nothing: the answer is None then."""
 
     @property
     def capability(self) -> JsonObject:

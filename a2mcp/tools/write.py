@@ -15,6 +15,7 @@ from a2mcp import files
 from a2mcp.errors import BadArgument
 from a2mcp.host import replace
 from a2mcp.host.paths import refusal, resolve, show
+from a2mcp.tools.outputs import FLAG, NUMBER, TEXT, members
 from a2mcp.tools.result import Outcome, text
 from a2mcp.tools.schema import spec_for
 from a2mcp.tools.spec import Tier, Tool
@@ -128,6 +129,7 @@ TOOL: Final = Tool(
         ),
         tier=Tier.WRITE,
         idempotent=True,
+        output_schema=members(path=TEXT, bytes=NUMBER, sha256=TEXT, created=FLAG),
     ),
     params=WriteParams,
     run=run,

@@ -424,7 +424,7 @@ def test_a_cancelled_call_is_ended_wherever_it_is() -> None:
     bench.ref.tell(Execute(early, bench.audit.ref))
     bench.ref.insist(gate.Answered(waiting, None))
 
-    assert {(is_error, said) for _, is_error, said in bench.ends(4)} == {(True, executor.CANCELLED)}
+    assert {(is_error, said) for _, is_error, said in bench.ends(4)} == {(True, executor.WITHDRAWN)}
     assert waiting.call_id in {forget.call_id for forget in bench.gate.wait_for(gate.Forget, 4)}
     assert running.call_id in {cancel.call_id for cancel in bench.jobs.wait_for(jobs.Cancel, 4)}
     bench.blocker.let_go()

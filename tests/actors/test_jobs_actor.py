@@ -37,7 +37,7 @@ class Desk:
         launch(actor)
         return actor
 
-    def finish(self, ticket, result):
+    def finish(self, ticket, result, *, ended=None):
         with self.changed:
             self.finished[ticket.call_id] = result
             self.changed.notify_all()

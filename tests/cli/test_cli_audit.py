@@ -21,9 +21,11 @@ def log(home):
     lines = [
         start_line("2026-10-16T04:35:23.000Z", "a", "s1", "bash", ARGS),
         done_line("2026-10-16T04:35:24.250Z", "a", "s1", "bash", ARGS, is_error=False),
-        start_line("2026-10-16T04:36:00.000Z", "b", None, "read", b"{}"),
+        start_line("2026-10-16T04:36:00.000Z", "b", None, "read", b"{}", client="Cursor"),
         start_line("2026-10-16T04:36:01.000Z", "c", "s2", "bash", '{"command":"\u202e"}'.encode()),
-        done_line("2026-10-16T04:36:02.000Z", "b", None, "read", b"{}", is_error=True),
+        done_line(
+            "2026-10-16T04:36:02.000Z", "b", None, "read", b"{}", is_error=True, client="Cursor", ended="cancelled"
+        ),
     ]
     home.audit.write_bytes(b"".join(lines))
     return home.audit
@@ -33,10 +35,10 @@ def log(home):
 def test_the_calls_are_paired_and_the_unfinished_ones_come_last(run):
     """Issue §7: pairing by id, with the calls that never ended."""
     assert run("audit").output.splitlines() == [
-        "TIME\tTOOL\tOUTCOME\tTOOK\tSESSION\tARGUMENTS",
-        '2026-10-16T04:35:23.000Z\tbash\tok\t1.250 s\ts1\t{"command":"ls"}',
-        "2026-10-16T04:36:00.000Z\tread\terror\t2.000 s\t-\t{}",
-        '2026-10-16T04:36:01.000Z\tbash\tunfinished\t-\ts2\t{"command":"\\u202e"}',
+        "TIME\tTOOL\tOUTCOME\tTOOK\tSESSION\tCLIENT\tARGUMENTS",
+        '2026-10-16T04:35:23.000Z\tbash\tok\t1.250 s\ts1\t-\t{"command":"ls"}',
+        "2026-10-16T04:36:00.000Z\tread\tcancelled\t2.000 s\t-\tCursor\t{}",
+        '2026-10-16T04:36:01.000Z\tbash\tunfinished\t-\ts2\t-\t{"command":"\\u202e"}',
     ]
 
 
@@ -59,7 +61,7 @@ def test_calls_are_filtered(run, options, ids):
 def test_json_has_what_the_records_say(run):
     """Issue §7: --json."""
     assert json.loads(run("audit", "--json").output)[0] == {
-        "id": "a", "session": "s1", "tool": "bash", "started": "2026-10-16T04:35:23.000Z",
+        "id": "a", "session": "s1", "client": None, "tool": "bash", "started": "2026-10-16T04:35:23.000Z",
         "ended": "2026-10-16T04:35:24.250Z", "seconds": 1.25, "outcome": "ok", "args": {"command": "ls"},
     }  # fmt: skip
 
@@ -107,4 +109,4 @@ def test_follow_prints_what_is_written_until_it_is_interrupted(home, log, as_jso
     if as_json:
         assert json.loads(lines[0])["id"] == "d"
     else:
-        assert lines[0] == '2026-10-16T04:37:00.000Z\tstart\tbash\t-\ts1\t{"command":"ls"}\n'
+        assert lines[0] == '2026-10-16T04:37:00.000Z\tstart\tbash\t-\ts1\t-\t{"command":"ls"}\n'

@@ -36,6 +36,7 @@ def test_an_almost_empty_file_gives_the_documented_defaults():
         connections=4096,
         sessions=64,
         body_bytes=128 << 20,
+        mcp_body_bytes=8 << 20,
         output_bytes=50 << 10,
         job_bytes=256 << 20,
     )
@@ -157,8 +158,9 @@ def test_every_field_has_a_dotted_name():
     """Issue §8: the whole list of fields."""
     assert schema.field_names() == (
         "port", "host", "token", "host_llm", "allowed_hosts", "cwd", "drain_s", "approval.mode", "approval.tools",
-        "audit.sync", "limits.in_flight", "limits.connections", "limits.sessions", "limits.body_bytes",
-        "limits.output_bytes", "limits.job_bytes", "xfer.dufs", "xfer.cloudflared",
+        "approval.ask_caller", "audit.sync", "limits.in_flight", "limits.connections", "limits.sessions",
+        "limits.body_bytes", "limits.mcp_body_bytes", "limits.output_bytes", "limits.job_bytes", "tools.preset",
+        "tools.off", "xfer.dufs", "xfer.cloudflared",
     )  # fmt: skip
 
 

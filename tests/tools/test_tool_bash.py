@@ -410,7 +410,7 @@ def test_a_command_that_nobody_takes_over_is_killed(shell, tmp_path):
     taken = []
 
     class Full:
-        def start(self, _ticket, child):
+        def start(self, _ticket, child, _tell):
             taken.append(child)
             raise Busy("jobs is busy.")
 
