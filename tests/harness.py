@@ -126,7 +126,7 @@ class Daemon:
             (home / "a2mcp.json").write_text(json.dumps(settings))
             (home / "a2mcp.json").chmod(0o600)
         self._argv = argv or [sys.executable, "-m", "a2mcp", "serve"]
-        self._clients: list[Client] = []
+        self._clients: list[Any] = []
         self.process: subprocess.Popen[bytes]
         self.stderr_path = home / "stderr.txt"
 
@@ -171,6 +171,10 @@ class Daemon:
             self.process.wait(10)
         if self.process.stdout is not None:
             self.process.stdout.close()
+
+    def closes(self, client: Any) -> None:
+        """Have a client closed when the daemon ends."""
+        self._clients.append(client)
 
     def client(self, *, token: str | None = "", timeout: float = 30.0) -> Client:
         """A new connection without a session; ``token`` "" is the daemon's own."""

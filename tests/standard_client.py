@@ -61,6 +61,7 @@ class Standard:
         self.path = path
         self._timeout = timeout
         self._connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=timeout)
+        daemon.closes(self)
 
     def close(self) -> None:
         """Close the connection."""

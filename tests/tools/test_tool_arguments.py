@@ -78,7 +78,9 @@ def refused_member(name: str, literal: str) -> BadArgument:
 # --- what is taken ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("raw", [None, b"", msgspec.Raw(), b"{}", b"null", b" null ", msgspec.Raw(b"{}"), msgspec.Raw(b"null")])
+@pytest.mark.parametrize(
+    "raw", [None, b"", msgspec.Raw(), b"{}", b"null", b" null ", msgspec.Raw(b"{}"), msgspec.Raw(b"null")]
+)
 def test_absent_and_null_arguments_are_no_arguments(raw):
     """Source: seed (params.arguments may be missing)."""
     assert decode(Params, raw) == Params()
