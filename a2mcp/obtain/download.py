@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import httpx2
 
 MIB: Final = 1 << 20
-PIECE: Final = 1 << 16
 REDIRECTS: Final = 5
 
 _OK: Final = 200
@@ -137,7 +136,7 @@ class Download:
         self._require_small(total or 0)
         with self._part.open("ab" if self.resumed else "wb") as file:
             self._tell(done, total)
-            async for piece in response.aiter_raw(PIECE):
+            async for piece in response.aiter_raw():
                 done += len(piece)
                 self._require_small(done)
                 file.write(piece)
