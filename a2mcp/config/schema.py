@@ -17,6 +17,7 @@ from a2mcp.config import token as tokens
 from a2mcp.errors import SettingsError
 from a2mcp.policy.approval import ApprovalSettings, Mode, Rule
 from a2mcp.tools.presets import TOOLS, Preset, ToolSettings
+from a2mcp.xfer.settings import XferSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,13 +53,6 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     sync: bool = False
     """Wait until each group of records is on the disk itself."""
-
-
-class XferSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Names or paths of the programs that file sharing uses."""
-
-    dufs: str = "dufs"
-    cloudflared: str = "cloudflared"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,10 +157,13 @@ def _integer(low: int, high: int) -> Check:
     return check
 
 
-def _seconds(field: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 3600:
-        raise SettingsError(field, "must be a number of seconds from 0 to 3600")
-    return float(value)
+def _seconds(low: int, high: int) -> Check:
+    def check(field: str, value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise SettingsError(field, f"must be a number of seconds from {low} to {high}")
+        return float(value)
+
+    return check
 
 
 def _boolean(field: str, value: object) -> bool:
@@ -276,7 +273,19 @@ _SECTIONS: Final[dict[str, tuple[dict[str, Check], Callable[..., Any]]]] = {
         LimitSettings,
     ),
     "tools": ({"preset": _preset, "off": _tool_names}, ToolSettings),
-    "xfer": ({"dufs": _text, "cloudflared": _text}, XferSettings),
+    "xfer": (
+        {
+            "server": _one_of("auto", "embedded", "dufs"),
+            "overwrite": _boolean,
+            "zip": _boolean,
+            "hash": _boolean,
+            "stall_s": _seconds(1, 3600),
+            "upload_bytes": _integer(KIB, 1024 * GIB),
+            "dufs": _text,
+            "cloudflared": _text,
+        },
+        XferSettings,
+    ),
 }
 
 _TOP: Final[dict[str, Check]] = {
@@ -286,6 +295,6 @@ _TOP: Final[dict[str, Check]] = {
     "host_llm": _one_of("deny", "allow"),
     "allowed_hosts": _hosts,
     "cwd": _folder,
-    "drain_s": _seconds,
+    "drain_s": _seconds(0, 3600),
     **dict.fromkeys(_SECTIONS, _object),
 }

@@ -58,6 +58,13 @@ _PURPOSE: Final = {
     "tools.preset": "Which tools are offered: `minimal` (read, bash, jobs), `coding` (those, and write, edit, glob, "
     "grep) or `full` (all there are; today the same as `coding`). Tools of other hosts are not touched.",
     "tools.off": "Tools of the preset that are not offered. Without `read`, files cannot be read as resources either.",
+    "xfer.server": "Who serves a share: the daemon itself (`embedded`), the program `dufs`, or `auto`: dufs where "
+    "`xfer.dufs` is a path, else the daemon.",
+    "xfer.overwrite": "Whether an upload may replace a file that is not empty. Embedded server only.",
+    "xfer.zip": "Whether a shared folder can be downloaded as one archive (`?zip`). Embedded server only.",
+    "xfer.hash": "Whether the SHA-256 of a shared file can be asked for (`?hash`). Embedded server only.",
+    "xfer.stall_s": "How long a transfer may stand still before it is dropped.",
+    "xfer.upload_bytes": "The largest file that can be uploaded by the embedded server. A larger one is answered 413.",
     "xfer.dufs": "Name or path of the file server `dufs`. With a slash: a path, used as it is, and nothing is fetched in "
     "its stead. Without: looked for on the daemon's `PATH`, then among what `a2mcp obtain` fetched.",
     "xfer.cloudflared": "Name or path of the tunnel's program. The same rules; see `a2mcp tunnel`.",

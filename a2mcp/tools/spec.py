@@ -51,6 +51,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     open_world: bool = False
     """It can reach beyond this machine."""
     output_schema: JsonObject | None = None
+    past_mode: bool = False
+    """Served by the daemon itself: ``approval.mode`` does not hold it, a rule for its name does."""
 
 
 class Tool(msgspec.Struct, Generic[P], frozen=True):
