@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from harness import Daemon, running
-from standard_client import Standard, fixture_argv
+from standard_client import FIXTURE, Standard, fixture_argv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+sys.path.insert(0, str(Path(FIXTURE).parent))
 
 
 @pytest.fixture(scope="module")
