@@ -8,15 +8,15 @@ import os
 import re
 
 import pytest
+from asker import Asker
 from harness import running, until
-from standard import Standard
 
 TOKEN_SHOWN = "<token>"
 
 
 @pytest.fixture(scope="module")
 def asker(shared_daemon):
-    return Standard(shared_daemon)
+    return Asker(shared_daemon)
 
 
 def test_every_resource_that_is_listed_can_be_read(asker):
@@ -89,7 +89,7 @@ def test_a_job_comes_with_a_link_to_its_output(asker):
 def test_clients_that_know_no_links_get_none(shared_daemon):
     """Seed, "tools/call": the bridge has text and images; the text has named the job already."""
     content = shared_daemon.session().call("bash", command="sleep 5", wait=0).result["content"]
-    older = Standard(shared_daemon, version="2025-03-26").call("bash", command="sleep 5", wait=0)["content"]
+    older = Asker(shared_daemon, version="2025-03-26").call("bash", command="sleep 5", wait=0)["content"]
 
     assert [block["type"] for block in content] == ["text"]
     assert [block["type"] for block in older] == ["text"]
@@ -104,7 +104,7 @@ def test_clients_that_know_no_links_get_none(shared_daemon):
 )  # fmt: skip
 def test_what_is_not_there_is_told_with_its_address(asker, shared_daemon, uri):
     """Reference §2.5: -32002 on legacy, -32602 with `data.uri` on modern."""
-    for client, code in ((asker, -32002), (Standard(shared_daemon, modern=True), -32602)):
+    for client, code in ((asker, -32002), (Asker(shared_daemon, can={}), -32602)):
         error = client.error("resources/read", uri=uri)
         assert (error["code"], error["data"]["uri"]) == (code, uri)
 
@@ -139,16 +139,14 @@ def test_who_denies_the_tool_read_denies_files(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("x")
     with running(tmp_path / "denied", settings={"approval": {"tools": {"read": "deny"}}}) as daemon:
-        assert "deny" in Standard(daemon).error("resources/read", uri=secret.as_uri())["message"]
+        assert "deny" in Asker(daemon).error("resources/read", uri=secret.as_uri())["message"]
         assert (
             "deny"
-            in Standard(daemon).error("resources/read", uri=secret.as_uri().upper()[:5] + secret.as_uri()[5:])[
-                "message"
-            ]
+            in Asker(daemon).error("resources/read", uri=secret.as_uri().upper()[:5] + secret.as_uri()[5:])["message"]
         )
-        assert Standard(daemon).read("a2mcp://status")
+        assert Asker(daemon).read("a2mcp://status")
     with running(tmp_path / "off", settings={"tools": {"off": ["read"]}}) as daemon:
-        client = Standard(daemon)
+        client = Asker(daemon)
         assert client.error("resources/read", uri=secret.as_uri())["code"] == -32002
         assert "file" not in str(client.result("resources/templates/list"))
         assert "read" not in [tool["name"] for tool in client.result("tools/list")["tools"]]
@@ -198,7 +196,7 @@ def progress_of(messages):
 @pytest.mark.parametrize("modern", [False, True])
 def test_a_command_tells_how_far_it_is(shared_daemon, modern):
     """Issue §4: bytes and last line, at most once a second, only with a token."""
-    client = Standard(shared_daemon, modern=modern)
+    client = Asker(shared_daemon, can={} if modern else None)
     script = "echo one; read -t 1.3 -r < <(sleep 5); printf 'two\\nthree'; read -t 1.3 -r < <(sleep 5); true"
     command = {"name": "bash", "arguments": {"command": script}}
 
@@ -212,7 +210,7 @@ def test_a_command_tells_how_far_it_is(shared_daemon, modern):
 
 def test_waiting_for_a_job_tells_how_far_it_is(shared_daemon):
     """Issue §4: progress of `jobs wait`."""
-    client = Standard(shared_daemon)
+    client = Asker(shared_daemon)
     job = client.call("bash", command="echo begun; sleep 1.5", wait=0)["structuredContent"]["jobId"]
 
     *told, answer = client.ask("tools/call", {"name": "jobs", "arguments": {"action": "wait", "id": job}}, token=7)
@@ -231,9 +229,9 @@ def test_the_body_of_a_request_to_mcp_has_a_limit_of_its_own(tmp_path):
 
 def test_a_client_is_named_in_the_log(daemon):
     """Issue §8: the header or the client's own name; on either path; nothing where there is neither."""
-    Standard(daemon, x_a2mcp_client="tester " * 30).call("glob", pattern="*")
-    Standard(daemon, modern=True).call("glob", pattern="*")
-    Standard(daemon).call("glob", pattern="*")
+    Asker(daemon, x_a2mcp_client="tester " * 30).call("glob", pattern="*")
+    Asker(daemon, can={}).call("glob", pattern="*")
+    Asker(daemon).call("glob", pattern="*")
     bridge = daemon.session()
     bridge.ask("tools/call", {"name": "glob", "arguments": {"pattern": "*"}}, X_A2MCP_Client="bridged")
 
@@ -247,10 +245,9 @@ def test_a_client_is_named_in_the_log(daemon):
 
 def test_a_call_that_was_cancelled_says_so_in_the_log(daemon):
     """Issue §3: closing the stream cancels the call, and its `done` record says so."""
-    client = Standard(daemon, modern=True)
-    response = client.open("tools/call", {"name": "bash", "arguments": {"command": "echo x; sleep 60"}}, token=1)
-    next(response.messages())
-    response.close()
+    client = Asker(daemon, can={})
+    with client.stream("tools/call", {"name": "bash", "arguments": {"command": "echo x; sleep 60"}}, token=1) as stream:
+        stream.next()
 
     (done,) = until(lambda: [r for r in daemon.audit() if r["phase"] == "done"], what="the end")
     assert (done["ended"], done["isError"]) == ("cancelled", True)
@@ -260,11 +257,12 @@ def test_a_call_that_was_cancelled_says_so_in_the_log(daemon):
 def test_a_call_that_the_end_of_the_daemon_cut_says_so_in_the_log(tmp_path):
     """Issue §8: aborted at shutdown."""
     with running(tmp_path / "home", settings={"drain_s": 0}) as daemon:
-        response = Standard(daemon).open("tools/call", {"name": "bash", "arguments": {"command": "sleep 60"}}, token=1)
-        next(response.messages())
-        daemon.stop()
+        with Asker(daemon).stream(
+            "tools/call", {"name": "bash", "arguments": {"command": "sleep 60"}}, token=1
+        ) as stream:
+            stream.next()
+            daemon.stop()
         (done,) = [record for record in daemon.audit() if record["phase"] == "done"]
-        response.close()
 
     assert (done["ended"], done["isError"]) == ("aborted", True)
 
