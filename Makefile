@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check conformance format bench docs clean
+.PHONY: help serve test check conformance clients format bench docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,9 @@ check: $(VENV)/.test ## Lint, types, import contracts, docs
 conformance: $(VENV)/.test ## Run the official conformance suite in both eras
 	$(BIN)/python tests/conformance/run.py $(ARGS)
 
+clients: $(VENV)/.test ## Install other people's MCP clients for `make test` to drive (ARGS=all for the big ones, too)
+	$(BIN)/python tests/clients/client_envs.py $(ARGS)
+
 format: $(VENV)/.test ## Put the code into the one form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -46,4 +49,4 @@ docs: $(VENV)/.test ## Write the generated part of docs/reference
 	$(BIN)/python -m a2mcp.reference docs/reference
 
 clean: ## Remove what was built or installed here
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.peers tests/conformance/.node
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.peers tests/conformance/.node tests/clients/.envs
