@@ -6,7 +6,7 @@ be tried without a process or a thread. ``Sign`` is what everybody else reads.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from a2mcp.tunnel.providers import Launch
     from a2mcp.types import JsonObject
 
+EARLY: Final = "stopped before it was open"
 State = Literal["closed", "obtaining", "opening", "open", "closing"]
 
 
@@ -125,7 +126,7 @@ class Passage:
         """Begin to close it. Its name is not ours from this moment on."""
         match self.facts.state:
             case "obtaining":
-                self._end("stopped before it was open")
+                self._end(EARLY)
             case "opening" | "open":
                 self._world.answer_to(None)
                 self._show(state="closing", url=None)
@@ -154,8 +155,7 @@ class Passage:
         """Take it down: the program is gone."""
         if attempt == self._attempt and self._outcome is None:
             self._world.answer_to(None)
-            stopped_early = self.facts.state == "closing" and self._hostname is None
-            self._end(reason or ("stopped before it was open" if stopped_early else ""))
+            self._end(reason or ("" if self._hostname is not None else EARLY))
 
     def leave(self) -> None:
         """Record the end that nobody will tell any more: the daemon goes."""
