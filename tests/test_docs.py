@@ -23,6 +23,10 @@ from a2mcp.config.schema import field_names
 from a2mcp.http import ports, routes
 from a2mcp.http.operator import make_operator_app
 from a2mcp.http.server import channel, server
+from a2mcp.library import filespace, prompts, resources
+from a2mcp.library.resources import Views
+from a2mcp.policy.approval import ApprovalSettings
+from a2mcp.protocol import methods
 from a2mcp.obtain.installs import Install
 from a2mcp.obtain.pins import Given
 from a2mcp.reference.tools import EXAMPLES
@@ -120,6 +124,27 @@ def test_every_error_is_in_the_reference_with_its_code_and_exit_code():
         if kind.exit_code != 1:
             assert f"| {kind.exit_code} |" in row
             assert f"| {kind.exit_code} | " in page("cli.md")
+
+
+def test_every_resource_and_prompt_is_in_the_reference():
+    """STYLE 14: what can be read and said is an interface."""
+    views = Views(status=dict, sessions=list, job=lambda _: None, audit=Path(), secret=str)
+    shelf = resources.Resources(views, files=True)
+    (prompt,) = prompts.Prompts(prompts.Facts(tools=list, approval=ApprovalSettings())).prompts()
+    names = [*(each.uri for each in shelf.resources()), *(each.uri_template for each in shelf.templates())]
+    names += [prompt.name, *(argument.name for argument in prompt.arguments)]
+
+    assert [name for name in names if not coded(page("resources.md"), name)] == []
+    for words in (f"last {resources.TAIL} ", f"at most {filespace.MOST >> 20} MiB", f"{filespace.ENTRIES} entries"):
+        assert words in page("resources.md")
+
+
+@pytest.mark.parametrize("method", sorted({*methods._LEGACY, *methods._MODERN}))
+def test_every_method_of_the_standard_dialect_is_in_the_wire_contract(method):
+    """STYLE 14."""
+    contract = page("wire-contract.md").split("## The standard dialect")[1]
+
+    assert coded(contract, method) or (method.startswith("notifications/") and coded(contract, "notifications/…"))
 
 
 def test_every_route_is_in_the_wire_contract():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SCHEME: Final = "file:/"
 MOST: Final = 4 * 1024 * 1024
 """Bytes of a file; the tool ``read`` shows parts of larger ones."""
-_ENTRIES: Final = 1000
+ENTRIES: Final = 1000
 _MIME_TYPES: Final = {
     "PNG image": "image/png",
     "JPEG image": "image/jpeg",
@@ -86,7 +86,7 @@ def _folder(uri: str, path: Path) -> ResourceContents:
     from a2mcp.host.listing import listing  # noqa: PLC0415 - keeps the way of a file short
 
     try:
-        found = listing(path, 1, _ENTRIES)
+        found = listing(path, 1, ENTRIES)
     except OSError as error:
         raise refusal("list", path, error) from error
     left = found.total - len(found.lines)

@@ -154,6 +154,30 @@ def test_a_tilde_in_cwd_is_the_home_of_the_user(tmp_path, monkeypatch):
     assert settings(cwd="~/work").cwd == Path(tmp_path / "work")
 
 
+@pytest.mark.parametrize(
+    ("given_tools", "field", "problem"),
+    [
+        ({"preset": "all"}, "tools.preset", "must be 'minimal' or 'coding' or 'full'"),
+        ({"off": "bash"}, "tools.off", "must be an array of names of tools"),
+        ({"off": ["read", "bahs"]}, "tools.off[1]", "must be 'read' or"),
+        ({"off": [None]}, "tools.off[0]", "must be 'read' or"),
+    ],
+)
+def test_a_tool_that_cannot_be_switched_off_stops_the_start(given_tools, field, problem):
+    """Issue §7: settings fail closed; a switch with a slip of the pen must not leave the tool on."""
+    with pytest.raises(SettingsError) as caught:
+        settings(tools=given_tools)
+    assert f"'{field}'" in caught.value.text
+    assert problem in caught.value.text
+
+
+def test_bash_without_jobs_is_warned_about():
+    """Ours: what outlives its call could not be followed."""
+    _, warnings = schema.settings_from({"token": TOKEN, "tools": {"off": ["jobs"]}})
+    assert any("'jobs' is off" in warning for warning in warnings)
+    assert schema.settings_from({"token": TOKEN, "tools": {"off": ["jobs", "bash"]}})[1] == []
+
+
 def test_every_field_has_a_dotted_name():
     """Issue §8: the whole list of fields."""
     assert schema.field_names() == (
