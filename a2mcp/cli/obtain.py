@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 )
 @show.json_option
 def obtain(program: str | None, pin: Path | None, *, as_json: bool) -> None:
-    r"""Find a program or fetch it, list where each is, or pin what may be fetched.
+    r"""Find or fetch a program, list all, or pin a verified hash.
+
+    The programs are dufs, which can serve files, and cloudflared, which keeps a tunnel open.
 
     Looked for, in this order: the path in the settings (used as it is), the PATH of the daemon, what was fetched
     before, a download whose hash is pinned. A hash is never taken from where the bytes come from: with --pin you add

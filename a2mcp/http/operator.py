@@ -109,7 +109,7 @@ class _Approvals(_Resource):
         _reply(response, self._port.approvals())
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
-        answer = _body(request, Answer)
+        answer = _body(request, Answer, "answer")
         if not self._port.answer(answer.id, approve=answer.approve, reason=answer.reason):
             raise falcon.HTTPNotFound(description=f"No call waits for approval under '{answer.id}'.")
         _reply(response, {"id": answer.id, "approved": answer.approve})
@@ -126,7 +126,7 @@ class _Tunnel(_Resource):
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         response.status = falcon.HTTP_202
-        _reply(response, self._port.open_tunnel(_body(request, Wish)))
+        _reply(response, self._port.open_tunnel(_body(request, Wish, "tunnel")))
 
     def on_delete(self, _request: falcon.Request, response: falcon.Response) -> None:
         response.status = falcon.HTTP_202
@@ -138,7 +138,7 @@ class _Programs(_Resource):
         _reply(response, self._port.programs())
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
-        wanted = _body(request, Obtain)
+        wanted = _body(request, Obtain, "program")
         if not self._port.obtain(wanted.program):
             raise falcon.HTTPNotFound(description=f"No program is called '{wanted.program[:80]}'.")
         response.status = falcon.HTTP_202
@@ -152,11 +152,11 @@ class _Stop(_Resource):
         _reply(response, {"stopping": True})
 
 
-def _body(request: falcon.Request, kind: type[T]) -> T:
+def _body(request: falcon.Request, kind: type[T], what: str) -> T:
     try:
         return msgspec.json.decode(request.bounded_stream.read(), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise falcon.HTTPBadRequest(description=f"The body is not valid: {error}.") from error
+        raise falcon.HTTPBadRequest(description=f"The {what} is not valid: {error}.") from error
 
 
 def _reply(response: falcon.Response, value: Any) -> None:

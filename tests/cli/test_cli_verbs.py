@@ -36,6 +36,7 @@ def test_status_says_the_address_first(run):
         "approvals waiting  1  (see `a2mcp approvals`)",
         "jobs running       4",
         "audit              10 written, 0 failures",
+        "tunnel             closed",
     ]
 
 
