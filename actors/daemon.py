@@ -31,12 +31,14 @@ from a2mcp.http.operator import bind_operator_socket, make_operator_app
 from a2mcp.http.server.listen import affordable_connections, bind
 from a2mcp.http.server.server import Server
 from a2mcp.http.server.unix import OperatorServer
+from a2mcp.http.xfer import Files
 from a2mcp.library.prompts import Facts, Prompts
 from a2mcp.library.resources import Resources, Views
 from a2mcp.library.shelf import Library
 from a2mcp.stderr import FD, Stderr
 from a2mcp.tools.builtin import builtin_tools
 from a2mcp.tools.registry import LocalHost, Registry
+from a2mcp.tools.xfer import BridgeHost
 from actors import jobs, sessions
 from actors import system as systems
 from actors.operator import Operator
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 
 HURRY_S: Final = 0.8
 """After a second signal the process is gone within this."""
+FILES_S: Final = 1.0
+"""For removing what is left of uploads that the end of the server broke off."""
 SETTLE_S: Final = 0.01
 """Between two looks at whether the last command has ended."""
 
@@ -86,7 +90,7 @@ class Daemon:
         hosts = AllowedHosts(settings.host, settings.allowed_hosts)
         port = sock.getsockname()[1]
         operator_socket = bind_operator_socket(home)  # Before any thread: it sets the umask for a moment.
-        registry = Registry((LocalHost(builtin_tools(settings.tools.names)), *more.hosts))
+        registry = Registry((LocalHost(builtin_tools(settings.tools.names)), *more.hosts, BridgeHost()))
         facts = Facts(tools=registry.specs, approval=settings.approval)
         resources = Resources(self._views(), files="read" in settings.tools.names)
         self._system = systems.start(
@@ -101,16 +105,19 @@ class Daemon:
                 give_up=self._give_up,
             )
         )
+        self._files = Files(self._system.stand)
         self._server = Server(
-            make_app(self._system.front),
+            make_app(self._system.front, self._files),
             sock,
             guard=Guard(
                 bearer,
                 hosts,
                 body_bytes=settings.limits.body_bytes,
                 mcp_body_bytes=settings.limits.mcp_body_bytes,
+                upload_bytes=settings.xfer.upload_bytes,
             ),
             connections=_connections(settings),
+            sinks=self._files.sink,
             on_tick=self._tick,
         )
         base = endpoints.address(settings.host, port)
@@ -240,6 +247,7 @@ class Daemon:
             steps.callback(self._system.abort, grace_s=grace_s)
             steps.callback(self._system.close_tunnel, at_once=not grace_s)
             steps.callback(self._operator_server.stop)
+            steps.callback(self._files.settle, FILES_S)
 
     def _let_commands_end(self, deadline: float) -> None:
         """Give commands their grace; a second signal takes it away, so that they are killed before the process goes."""

@@ -24,10 +24,11 @@ from a2mcp.protocol.interviews import Interviews
 from a2mcp.protocol.statetoken import StateTokens
 from a2mcp.protocol.telling import CallTeller
 from a2mcp.session.table import SessionTable
-from a2mcp.tools.context import SILENT, Context, JobsPort, Limits
+from a2mcp.tools.context import SILENT, Context, JobsPort, Limits, XferPort
 from a2mcp.tools.registry import Registry
 from a2mcp.tunnel.passage import Sign
-from actors import audit, executor, fetcher, gate, jobs, sessions, tunnel
+from a2mcp.xfer.owner import Owner, Stand
+from actors import audit, executor, fetcher, gate, jobs, sessions, tunnel, xfer
 from actors.admission import Admission
 from actors.audit import AuditWriter
 from actors.executor import Executor, Running, Surroundings
@@ -41,6 +42,7 @@ from actors.ref import Ref
 from actors.sessions import Sessions
 from actors.supervisor import Child, Supervisor, look
 from actors.tunnel import Line, Tunnel
+from actors.xfer import Sharing, Xfer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
 
 GOING_DOWN: Final = "The daemon stopped before this call had ended."
 KILL_AFTER_S: Final = 2.0
-ORDER: Final[tuple[type[Actor[Any]], ...]] = (AuditWriter, Jobs, Gate, Fetcher, Tunnel, Executor, Sessions)
+ORDER: Final[tuple[type[Actor[Any]], ...]] = (AuditWriter, Jobs, Gate, Fetcher, Tunnel, Xfer, Executor, Sessions)
 """Of starting; the reverse of stopping. Whoever is told things comes before whoever tells them."""
 
 
@@ -83,6 +85,7 @@ class Refs(msgspec.Struct, frozen=True):
     gate: Ref[gate.Command]
     fetcher: Ref[fetcher.Fetch]
     tunnel: Ref[tunnel.Command]
+    xfer: Ref[xfer.Command]
     executor: Ref[executor.Command]
     sessions: Ref[sessions.Command]
 
@@ -97,10 +100,13 @@ class System(msgspec.Struct, frozen=True):
     programs: Programs
     tunnel: Sign
     """The public address, for whoever wants to tell it."""
+    stand: Stand
+    """The share, for the route that serves it."""
 
     def tick(self) -> None:
         """Look after what got lost. Called once a second by the server's loop."""
         self.front.tend(self.clock.monotonic())
+        xfer.tend(self.refs.xfer, self.stand)
         look(self.supervisor)
 
     def abort(self, *, grace_s: float = KILL_AFTER_S) -> None:
@@ -126,21 +132,22 @@ def start(ground: Ground) -> System:
     """Start every actor; the system is ready when this returns."""
     boxes: dict[type[Actor[Any]], Mailbox] = {kind: kind.mailbox_for(kind.__name__) for kind in ORDER}
     refs = Refs(*(Ref(box) for box in boxes.values()))
-    context_for = _contexts(ground, jobs.Port(refs.jobs))
+    context_for = _contexts(ground, jobs.Port(refs.jobs), xfer.Port(refs.xfer, ground.clock))
     tokens = StateTokens(ground.settings.token, ground.clock)
-    programs, sign = _programs(ground), Sign()
+    programs, sign, stand = _programs(ground), Sign(), Stand(ground.clock, ground.settings.xfer)
     makers: tuple[Callable[[Any], Actor[Any]], ...] = (
         _audit_writer(ground),
         _jobs(ground, refs),
         _gate(ground),
         partial(Fetcher, programs=programs, audit_writer=refs.audit),
         _tunnel(ground, refs, sign),
+        _xfer(ground, refs, sign, stand),
         _executor(ground, refs, context_for, tokens),
         _sessions(ground, refs),
     )
     supervisor = Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up)
     supervisor.start_children([Child(box, make) for box, make in zip(boxes.values(), makers, strict=True)])
-    return System(_front(ground, refs, context_for, tokens), refs, supervisor, ground.clock, programs, sign)
+    return System(_front(ground, refs, context_for, tokens), refs, supervisor, ground.clock, programs, sign, stand)
 
 
 def _front(ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens) -> Front:
@@ -164,13 +171,13 @@ def _audit_writer(ground: Ground) -> Callable[[Mailbox], AuditWriter]:
 
 def _jobs(ground: Ground, refs: Refs) -> Callable[[Any], Jobs]:
     runs = jobs.runs_for(ground.home.root, ground.clock, _limits(ground))
+    return partial(Jobs, runs=runs, finish=partial(_finish, refs))
 
-    def finish(ticket: Ticket, result: Result, *, ended: str | None = None) -> None:
-        # Our tickets are our calls: the executor made them.
-        audit.finish(refs.audit, cast("Call", ticket), result, ended=ended)
-        executor.ended(refs.executor, ticket.call_id)
 
-    return partial(Jobs, runs=runs, finish=finish)
+def _finish(refs: Refs, ticket: Ticket, result: Result, *, ended: str | None = None) -> None:
+    # Our tickets are our calls: the executor made them.
+    audit.finish(refs.audit, cast("Call", ticket), result, ended=ended)
+    executor.ended(refs.executor, ticket.call_id)
 
 
 def _gate(ground: Ground) -> Callable[[Mailbox], Gate]:
@@ -193,6 +200,21 @@ def _tunnel(ground: Ground, refs: Refs, sign: Sign) -> Callable[[Mailbox], Tunne
         refs=(refs.tunnel, refs.fetcher, refs.audit),
     )
     return partial(Tunnel, line=line)
+
+
+def _xfer(ground: Ground, refs: Refs, sign: Sign, stand: Stand) -> Callable[[Mailbox], Xfer]:
+    record = partial(audit.record, refs.audit, "xfer")
+    sharing = Sharing(
+        owner=Owner(stand, ground.clock, port=int(ground.origin.rpartition(":")[2]), record=record),
+        stand=stand,
+        origin=ground.origin,
+        public=lambda: sign.url,
+        clock=ground.clock,
+        finish=partial(_finish, refs),
+        me=refs.xfer,
+        fetcher=refs.fetcher,
+    )
+    return partial(Xfer, sharing=sharing)
 
 
 def _executor(
@@ -222,7 +244,7 @@ def _limits(ground: Ground) -> Limits:
     return Limits(output_bytes=limits.output_bytes, job_bytes=limits.job_bytes)
 
 
-def _contexts(ground: Ground, port: JobsPort) -> ContextFor:
+def _contexts(ground: Ground, port: JobsPort, xfer_port: XferPort) -> ContextFor:
     """Make what builds the context of each call."""
     limits = _limits(ground)
     cwd = ground.settings.cwd or Path(os.getcwd())  # noqa: PTH109  # Path.cwd() imports more at every start.
@@ -237,6 +259,7 @@ def _contexts(ground: Ground, port: JobsPort) -> ContextFor:
             limits=limits,
             jobs=port,
             clock=clock,
+            xfer=xfer_port,
             cancelled=call.has_ended,
             tell=CallTeller(call.exchange, call.tool) if call.exchange.dialect.streams else SILENT,
             answers=caller.answers,

@@ -6,13 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from a2mcp.reference.markdown import code, head, table
+from a2mcp.tools import xfer
 from a2mcp.tools.builtin import builtin_tools
 from a2mcp.tools.spec import Tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from a2mcp.tools.spec import ToolSpec
+    from a2mcp.tools.spec import AnyTool, ToolSpec
     from a2mcp.types import JsonObject
 
 _INTRODUCTION: Final = """
@@ -45,18 +46,27 @@ EXAMPLES: Final[dict[str, tuple[JsonObject, ...]]] = {
     "jobs": ({"action": "list"}, {"action": "output", "id": "jydz32a7h", "offset": -2000}),
     "glob": ({"pattern": "src/**/*.{js,ts}"},),
     "grep": ({"pattern": "def main", "path": "src", "glob": "*.py", "context": 2},),
+    "xfer_share": ({"path": "~/results"}, {"path": "build/image.iso", "ttlSeconds": 600}),
+    "xfer_status": ({},),
+    "xfer_stop": ({},),
 }
 """Arguments that work; the tests decode each of them."""
 
 
+def every_tool() -> tuple[AnyTool, ...]:
+    """Every tool of a daemon without further hosts, in the order of the catalogue."""
+    return (*builtin_tools(), *xfer.TOOLS)
+
+
 def page() -> str:
     """Write the page."""
-    specs = [tool.spec for tool in builtin_tools()]
+    specs = [tool.spec for tool in every_tool()]
     return head("Tools", "the specs in a2mcp/tools") + _INTRODUCTION + "".join(map(_tool, specs))
 
 
 def _tool(spec: ToolSpec) -> str:
-    arguments = table(("argument", "type", "default", "meaning"), _rows(spec.input_schema))
+    rows = list(_rows(spec.input_schema))
+    arguments = table(("argument", "type", "default", "meaning"), rows) if rows else "No arguments.\n"
     examples = "\n".join(json.dumps(example, ensure_ascii=False) for example in EXAMPLES[spec.name])
     return (
         f"\n## {spec.name}\n\n**{spec.title}.** {spec.description}\n\n{arguments}\n"
@@ -66,6 +76,8 @@ def _tool(spec: ToolSpec) -> str:
 
 def _traits(spec: ToolSpec) -> str:
     traits = [f"Tier `{spec.tier}`: {_TIERS[spec.tier]}."]
+    if spec.past_mode:
+        traits = ["Served by the daemon itself: no approval mode holds it, only a rule for its name."]
     if spec.idempotent:
         traits.append("Idempotent.")
     if spec.open_world:

@@ -49,6 +49,26 @@ class JobsPort(Protocol):
         ...
 
 
+class XferPort(Protocol):
+    """The way to the actor that owns the one share. Each method takes over the ticket and waits for nobody."""
+
+    def share(self, ticket: Ticket, path: Path, ttl_s: int, cancelled: Callable[[], bool]) -> Literal[_Pending.PENDING]:
+        """Open a path here, in the caller's thread, and have it shared, unless the call is cancelled before.
+
+        Raises:
+            ToolError: it cannot be opened.
+        """
+        ...
+
+    def status(self, ticket: Ticket) -> Literal[_Pending.PENDING]:
+        """Say what is shared."""
+        ...
+
+    def stop(self, ticket: Ticket) -> Literal[_Pending.PENDING]:
+        """Close the share."""
+        ...
+
+
 class Teller(Protocol):
     """The way to the caller while the call runs. Nothing here blocks; what the caller did not ask for is dropped."""
 
@@ -101,6 +121,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     jobs: JobsPort
     clock: Clock
+    xfer: XferPort | None = None
+    """None where nothing can be shared."""
     cancelled: Callable[[], bool] = lambda: False
     """True once nobody waits for the result; a long loop asks it now and then."""
     tell: Teller = SILENT

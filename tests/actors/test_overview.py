@@ -14,7 +14,9 @@ _TABLE = (actors.__doc__ or "").split("\n\n")[1]
 ROWS = {line.split()[0]: line for line in _TABLE.splitlines()}
 
 
-@pytest.mark.parametrize("name", ["Sessions", "AuditWriter", "Executor", "Worker", "Jobs", "Gate", "Fetcher", "Tunnel", "Supervisor"])
+@pytest.mark.parametrize(
+    "name", ["Sessions", "AuditWriter", "Executor", "Worker", "Jobs", "Gate", "Fetcher", "Tunnel", "Xfer", "Supervisor"]
+)
 def test_the_overview_has_the_size_of_every_mailbox(name: str) -> None:
     """STYLE 12: every buffer has a chosen size; STYLE 14: docs are tests."""
     kind = getattr(importlib.import_module(f"actors.{MODULES.get(name, name.lower())}"), name)
