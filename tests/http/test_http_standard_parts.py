@@ -82,13 +82,14 @@ def test_a_slow_answer_becomes_a_stream_and_a_silent_stream_is_commented() -> No
     parked.tend(parked._born + SLOW_S - 0.1)
     assert line.said == []
     parked.tend(parked._born + SLOW_S)
-    assert line.said == ["open"]
-    parked.tend(parked._sent_at + COMMENT_S - 0.1)
-    parked.tend(parked._sent_at + COMMENT_S)
     assert line.said == ["open", sse.COMMENT]
+    parked.tend(parked._sent_at + COMMENT_S - 0.1)
+    assert line.said == ["open", sse.COMMENT]
+    parked.tend(parked._sent_at + COMMENT_S)
+    assert line.said == ["open", sse.COMMENT, sse.COMMENT]
     parked.complete(ONE)
     parked.tend(parked._sent_at + COMMENT_S)
-    assert line.said[2:] == [sse.message(b"1"), "end"]
+    assert line.said[3:] == [sse.message(b"1"), "end"]
 
 
 def test_who_has_left_is_told_of_once_and_sent_nothing() -> None:

@@ -146,8 +146,8 @@ class Parked:
         """Do what time asks for: turn a slow answer into a stream, keep a silent stream alive."""
         with self._lock:
             if not self._streaming:
-                if now - self._born >= SLOW_S:
-                    self.begin_stream()
+                if now - self._born >= SLOW_S and self.begin_stream():
+                    self._push(sse.COMMENT)  # Some proxies hold a head back until there is something behind it.
             elif self._response is None and now - self._sent_at >= COMMENT_S:
                 self._push(sse.COMMENT)
 
