@@ -191,6 +191,20 @@ class Stopping(RequestError):
     code = -32000
 
 
+class FileRefusal(RequestError):
+    """A request to the route of files that is refused; answered in plain text, as a file server does.
+
+    Args:
+        answer: the HTTP status.
+        text: why.
+    """
+
+    def __init__(self, answer: int, text: str, *, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(text)
+        self.answer = answer
+        self.headers = headers
+
+
 class Internal(A2mcpError):
     """A fault of ours. The text is fixed; the cause goes to stderr only."""
 

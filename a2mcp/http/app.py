@@ -5,7 +5,7 @@ path              methods                     served by
 ================  ==========================  =====================
 ``/mcp``          POST, OPTIONS               ``standard.Standard``
 ``/mcp/``         POST, OPTIONS               ``standard.Standard``
-``/xfer`` and /…  any                         reserved: 404
+``/xfer`` and /…  any                         ``xfer.Files``
 ``/host-llm``     POST                        reserved: 404
 everything else   POST, DELETE                ``bridge.Bridge``
 ================  ==========================  =====================
@@ -29,17 +29,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from a2mcp.http.ports import Front
+    from a2mcp.http.xfer import Files
 
     Handler = Callable[..., None]
 
 logger = logging.getLogger("a2mcp.http")
 
 
-def make_app(front: Front) -> falcon.App[Any, Any]:
+def make_app(front: Front, files: Files | None = None) -> falcon.App[Any, Any]:
     """Build the WSGI app. It never blocks: it runs in the server's loop."""
     handlers: dict[str, Handler] = {
         "standard": Standard(front),
-        "xfer": _reserved,
+        "xfer": files or _reserved,
         "host-llm": _reserved,
         "bridge": Bridge(front),
     }
@@ -68,6 +69,7 @@ def _answer_ours(_req: falcon.Request, resp: falcon.Response, error: A2mcpError,
     resp.stream = None
     resp.status = str(response.status)
     resp.data = response.body
+    resp.content_type = response.content_type
     for name, value in response.headers:
         resp.set_header(name, value)
 

@@ -41,15 +41,23 @@ class Guard:
         hosts: the names we answer to.
         body_bytes: the largest body taken.
         mcp_body_bytes: the largest one taken on ``/mcp``.
+        upload_bytes: the largest one taken on ``/xfer``.
     """
 
     def __init__(
-        self, bearer: Bearer, hosts: AllowedHosts, *, body_bytes: int, mcp_body_bytes: int | None = None
+        self,
+        bearer: Bearer,
+        hosts: AllowedHosts,
+        *,
+        body_bytes: int,
+        mcp_body_bytes: int | None = None,
+        upload_bytes: int | None = None,
     ) -> None:
         self._bearer = bearer
         self._hosts = hosts
         self._body_bytes = body_bytes
         self._mcp_body_bytes = body_bytes if mcp_body_bytes is None else mcp_body_bytes
+        self._upload_bytes = body_bytes if upload_bytes is None else upload_bytes
 
     @property
     def generation(self) -> int:
@@ -71,7 +79,10 @@ class Guard:
 
     def too_large(self, raw_path: str, size: int) -> BodyTooLarge | None:
         """The refusal of a body over the limit of its path, whether announced or only counted."""
-        limit = self._mcp_body_bytes if route_for(raw_path).standard else self._body_bytes
+        route = route_for(raw_path)
+        limit = self._mcp_body_bytes if route.standard else self._body_bytes
+        if route.name == "xfer":
+            limit = self._upload_bytes
         return BodyTooLarge(f"the body is larger than {limit} bytes") if size > limit else None
 
     def _knows_token(self, head: Head, route: Route) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 ANY_METHOD: Final = frozenset(
     {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK"}
+    | {"PROPPATCH"}
 )
 
 

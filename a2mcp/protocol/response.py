@@ -18,6 +18,10 @@ class OpenFile(Protocol):
         """The descriptor."""
         ...
 
+    def overdue(self, still_s: float) -> bool:
+        """Whether to give up on a reader who has taken nothing for so many seconds."""
+        ...
+
     def close(self) -> None:
         """Let go of it; called once per part."""
         ...

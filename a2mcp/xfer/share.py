@@ -1,10 +1,9 @@
-"""What is shared: one path, from when until when, and the open folder through which alone it is reached."""
+"""What is shared: one path, and the open folder through which alone it is reached. Knows no time."""
 
 from __future__ import annotations
 
 import os
 import stat
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +11,7 @@ import msgspec
 
 from a2mcp.errors import ToolError
 from a2mcp.files import kind_of, open_regular
+from a2mcp.host.paths import show
 from a2mcp.xfer.root import Parts, Root
 
 PREFIX: Final = "/xfer"
@@ -24,21 +24,17 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     """As it was asked for, absolute."""
     is_file: bool
-    started: datetime
-    expires: datetime | None
     root: Root
     """The folder; of a file, the one in which it is."""
     inner: Parts
     """What is shared, below ``root``: of a file its name, of a folder nothing."""
 
     @classmethod
-    def open(cls, path: Path, *, started: datetime, expires: datetime | None) -> Share:
+    def open(cls, path: Path) -> Share:
         """Take hold of a file or a folder.
 
         Args:
             path: absolute; links in it are followed, now and once.
-            started: from when it is shared.
-            expires: until when.
 
         Raises:
             ToolError: it is not there, not readable, or neither a file nor a folder.
@@ -50,7 +46,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
         except (OSError, ValueError, RuntimeError) as cause:
             raise _cannot_serve(path, cause) from cause
         inner = (real.name,) if is_file else ()
-        return cls(path=path, is_file=is_file, started=started, expires=expires, root=root, inner=inner)
+        return cls(path=path, is_file=is_file, root=root, inner=inner)
 
     @property
     def closed(self) -> bool:
@@ -75,4 +71,4 @@ def _is_file(real: Path) -> bool:
 
 def _cannot_serve(path: Path, cause: Exception) -> ToolError:
     reason = (cause.strerror if isinstance(cause, OSError) else None) or str(cause)
-    return ToolError(f"cannot serve {path}: {reason}", hint="Name a file or a folder that the daemon can read.")
+    return ToolError(f"cannot serve {show(path)}: {reason}")

@@ -34,3 +34,27 @@ class Answering:
     def end_stream(self) -> None:
         """End the stream, and turn to the next request."""
         self._channel.end_stream(self._request)
+
+    # --- a response that is passed on from elsewhere, by a thread of its own ----------------------------------------
+
+    @property
+    def version(self) -> str:
+        """The version of HTTP that the client speaks, ``1.0`` or ``1.1``."""
+        return str(self._request.version)
+
+    @property
+    def closes(self) -> bool:
+        """Whether the connection ends with this response."""
+        return self._channel.closes_after(self._request)
+
+    def relay(self, data: bytes) -> bool:
+        """Send a piece as it is, once there is room; False when the client has gone. Blocks."""
+        return self._channel.relay(data)
+
+    def end_relay(self, data: bytes, *, close: bool) -> None:
+        """Send the last piece."""
+        self._channel.end_relay(self._request, data, close=close)
+
+    def abandon(self) -> None:
+        """Close the connection, so that the client sees that the response is not whole."""
+        self._channel.abandon()

@@ -81,6 +81,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             or self._last_request
             or len(self.requests) > LOOKAHEAD
             or self.outbox.size
+            or (self.request is not None and self.request.sink is not None and self.request.sink.full)
         )
 
     def recv(self, buffer_size: int) -> bytes:
@@ -112,6 +113,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         if self.request is None:
             self.began_at = self.active_at
         self.received(data)
+        sink = None if self.request is None else self.request.sink
+        if sink is not None and sink.full:
+            sink.when_room(partial(self.server.look_again, self))
 
     def _peer_ended(self) -> None:
         with self.requests_lock:
@@ -176,6 +180,24 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         """End the stream, then turn to the next request."""
         close = bool(request.connection_close or request.version != "1.1" or self.server.draining)
         self._end_request(request, responses.LAST_CHUNK if request.version == "1.1" else b"", close=close)
+
+    def relay(self, data: bytes) -> bool:
+        """Send a piece of a response as it is, once there is room; False when the peer has gone. Blocks its thread."""
+        with self.outbuf_lock:
+            self.outbuf_lock.wait_for(lambda: not self.connected or self.outbox.size < TURN_BYTES)
+            if not self.connected:
+                return False
+        if not self._send(data):
+            self.server.look_again(self)
+        return True
+
+    def closes_after(self, request: RequestParser) -> bool:
+        """Whether the connection ends with the response of this request."""
+        return bool(request.connection_close or self.server.draining)
+
+    def end_relay(self, request: RequestParser, data: bytes, *, close: bool) -> None:
+        """Send the last piece, then turn to the next request."""
+        self._end_request(request, data, close=close)
 
     def _stream(self, data: bytes) -> None:
         if self.outbox.size > STREAM_BYTES:
@@ -247,6 +269,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         super().handle_close()
         with self.outbuf_lock:
             self.outbox.close()
+            self.outbuf_lock.notify_all()
         self.server.one_less()
         if self.request is not None:
             self.request.close()  # Half an upload leaves nothing behind.
@@ -263,6 +286,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             try:
                 if self.outbox.send(self.socket, TURN_BYTES):
                     self.active_at = time.monotonic()
+                    self.outbuf_lock.notify_all()
             except OSError:
                 self.will_close = True
         if self.close_when_flushed and not self.outbox.size:
@@ -299,7 +323,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         if self.peer_ended_at:
             return now - self.peer_ended_at > HALF_CLOSE_GRACE_S
         if self.outbox.size:
-            return now - self.active_at > SEND_STALL_S
+            return self.outbox.overdue(now - self.active_at, SEND_STALL_S)
         if self.requests:
             return False
         if self.request is not None:
@@ -307,6 +331,10 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         return now - self.active_at > IDLE_S
 
     def _too_slow(self, request: RequestParser, elapsed: float) -> bool:
+        sink = request.sink
+        if sink is not None and sink.overdue(time.monotonic() - self.active_at):
+            self._refuse(sink.fault or RequestTimeout("the body stopped coming"))
+            return bool(self.will_close)
         if not request.headers_finished:
             late = elapsed > HEADER_DEADLINE_S
         else:
@@ -321,5 +349,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         self._last_request = self._unread = True
         self._send(responses.encode(response_for(error), close=True, version="1.1"))
         self.close_when_flushed = True
+        if self.request is not None:
+            self.request.close()
         self.request = None
         self.server.look_again(self)

@@ -55,6 +55,11 @@ class Outbox:
             total += sent
         return total
 
+    def overdue(self, still_s: float, most_s: float) -> bool:
+        """Whether to give up on a reader who has taken nothing for ``still_s``; a file knows itself, bytes do not."""
+        piece = self._pieces[0] if self._pieces else None
+        return piece.file.overdue(still_s) if isinstance(piece, FilePart) else still_s > most_s
+
     def close(self) -> None:
         """Give up what waits, and close its files."""
         while self._pieces:

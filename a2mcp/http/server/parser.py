@@ -81,8 +81,9 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         receiver = self.body_rcv
         if self.sink is not None and self.sink.fault is not None:
             return self.sink.fault
-        if not isinstance(receiver, ChunkedReceiver):
-            return None
+        return self._fault_of_chunks(receiver) if isinstance(receiver, ChunkedReceiver) else None
+
+    def _fault_of_chunks(self, receiver: Any) -> RequestError | None:
         if (too_large := self._guard.too_large(self.raw_path, len(receiver))) is not None:
             return too_large
         if self.body_bytes_received - len(receiver) > CHUNK_FRAMING_BYTES + len(receiver) // 16:

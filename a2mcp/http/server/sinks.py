@@ -15,11 +15,24 @@ if TYPE_CHECKING:
 
 
 class Sink(Protocol):
-    """Takes one body. Called in the loop, so it writes to the page cache and waits for no disk."""
+    """Takes one body. Called in the loop, so it waits for no disk: it says when it is full."""
 
     @property
     def fault(self) -> RequestError | None:
         """What went wrong; the request is refused with it and no more is read."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """Whether to read no more for now."""
+        ...
+
+    def when_room(self, tell: Callable[[], None]) -> None:
+        """Have it told, from any thread, when it is no longer full; at once if it is not."""
+        ...
+
+    def overdue(self, still_s: float) -> bool:
+        """Whether to give up on a body of which nothing has come for so many seconds."""
         ...
 
     def append(self, data: bytes) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from a2mcp.errors import Internal
 from a2mcp.http.server.parked import Parked
 from a2mcp.protocol.refusal import response_for
-from a2mcp.protocol.response import Response
+from a2mcp.protocol.response import JSON, Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,7 +40,9 @@ def run(app: WsgiApp, request: RequestParser) -> Response | Parked:
         return response_for(Internal())
     status, headers = started[-1]
     kept = tuple((name, value) for name, value in headers if name.lower() not in ("content-length", "content-type"))
-    return Response(int(status[:3]), body, kept)
+    kind = next((value for name, value in headers if name.lower() == "content-type"), JSON)
+    # The response writer knows the usual one by its identity.
+    return Response(int(status[:3]), body, kept, content_type=JSON if kind == JSON else kind)
 
 
 def environment(request: RequestParser) -> dict[str, Any]:
