@@ -146,7 +146,7 @@ class Passage:
 
     def named(self, attempt: int, hostname: str, pid: int) -> None:
         """Record that it is up; what is not recorded does not happen."""
-        if attempt == self._attempt and self.facts.state == "opening":
+        if attempt == self._attempt and self.facts.state == "opening" and self._hostname is None:
             self._hostname = hostname
             self._show(pid=pid)
             self._record("start")
