@@ -33,6 +33,8 @@ NAME_S: Final = 30.0
 TERM_S: Final = 2.0
 """Between asking it to end and killing it."""
 
+_SETTINGS: Final = (b"TUNNEL_", b"DUFS_")
+"""What begins so would set the programs otherwise than we do."""
 _LONGEST_LINE: Final = 1 << 16
 _PIECE: Final = 1 << 16
 _SAID: Final = 200
@@ -143,7 +145,7 @@ class Keeper:
         argv = [os.fspath(self._program), *self._launch.arguments]
         if sys.platform == "linux":
             argv = [sys.executable, "-I", "-S", os.fspath(_LEASH), str(os.getpid()), *argv]
-        kept = {name: value for name, value in inherited().items() if not name.startswith(b"TUNNEL_")}
+        kept = {name: value for name, value in inherited().items() if not name.startswith(_SETTINGS)}
         child = subprocess.Popen(
             argv,
             bufsize=0,
