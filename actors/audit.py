@@ -17,7 +17,7 @@ from a2mcp.errors import A2mcpError
 from a2mcp.protocol import jsonrpc
 from a2mcp.protocol.content import encode_result
 from a2mcp.protocol.response import Response
-from a2mcp.tools.call import Call
+from a2mcp.tools.call import TOOLS_CALL, Call, not_done
 from a2mcp.tools.result import Encoded, Refusal, Result, text
 from a2mcp.types import JsonObject, SessionId, new_call_id
 from actors.kit import Actor
@@ -178,8 +178,10 @@ def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded | Refusal,
 
     ``ended`` is what the record says of a call that did not end by itself.
     """
+    if call.method != TOOLS_CALL and isinstance(outcome, Result):
+        outcome = not_done(outcome)
     if isinstance(outcome, Refusal):
-        return _refuse(audit, call, outcome.error)
+        return _refuse(audit, call, outcome.error, ended)
     exchange = call.exchange
     # Encoded before it is claimed: what cannot be encoded must still be endable with an error.
     if isinstance(outcome, Encoded):
@@ -193,14 +195,14 @@ def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded | Refusal,
     return True
 
 
-def _refuse(audit: Ref[Command], call: Call, error: A2mcpError) -> bool:
+def _refuse(audit: Ref[Command], call: Call, error: A2mcpError, ended: str | None) -> bool:
     """Record the end of a call and send a JSON-RPC error, with the status that the dialect gives it."""
     if not call.claim():
         return False
     exchange = call.exchange
     status = error.status if exchange.dialect.http_statuses else 200
     body = jsonrpc.error_of(exchange.request_id, error)
-    audit.insist(Done(call, is_error=True, response=Response(status, body)))
+    audit.insist(Done(call, is_error=True, response=Response(status, body), ended=ended))
     return True
 
 

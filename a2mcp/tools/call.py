@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from a2mcp.errors import InvalidParams, NoSuchResource, NotExposed, RequestError, ResourceNotFound, ToolError
 from a2mcp.tools.asking import InputRequired
-from a2mcp.tools.result import Needs, Outcome, Refusal, Result, text
+from a2mcp.tools.result import Needs, Outcome, Refusal, Result, Text, text
 
 if TYPE_CHECKING:
     from a2mcp.audit.record import Summary
@@ -77,6 +77,13 @@ def run(entry: Entry, call: Call, context: Context) -> Outcome:
     except BaseException as cause:  # The rim of every tool.
         logger.warning("[a2mcp] tool '%s' failed", entry.spec.name, exc_info=cause)
         return text(f"The tool failed: {type(cause).__name__}: {str(cause)[:500]}", is_error=True)
+
+
+def not_done(outcome: Result) -> Refusal:
+    """Turn a result that says why nothing was done into an error, for a method whose results cannot say no."""
+    error = RequestError("".join(block.text for block in outcome.content if isinstance(block, Text)))
+    error.code = -32000
+    return Refusal(error)
 
 
 def refused(error: ToolError, call: Call) -> Result | Refusal:

@@ -111,6 +111,15 @@ def test_a_call_that_cannot_be_asked_about_waits_for_the_operator(asking, kind):
     assert events == [{"action": "deny", "id": shown["id"]}]
 
 
+def test_a_read_that_the_operator_denies_is_an_error(tmp_path):
+    """Ours: a result of `resources/read` cannot say no."""
+    with running(tmp_path / "home", settings={"approval": {"mode": "always-ask"}}) as daemon:
+        call = Later(lambda: Asker(daemon).error("resources/read", uri="a2mcp://status"))
+        (shown,) = waiting(daemon)
+        daemon.cli("deny", shown["id"])
+        assert (call.result()["code"], "denied" in call.result()["message"]) == (-32000, True)
+
+
 def test_nobody_but_the_operator_is_asked_by_default(tmp_path):
     """Issue §5: off by default, because the caller is not the operator."""
     with running(tmp_path / "home", settings={"approval": {"mode": "always-ask"}}) as daemon:
