@@ -19,6 +19,7 @@ from a2mcp.protocol.listeners import Listeners
 from a2mcp.protocol.response import Response
 from a2mcp.tools.asking import InputRequired
 from a2mcp.tools.call import TOOLS_CALL, Call
+from a2mcp.tools.result import Encoded
 from a2mcp.types import CallId, new_call_id
 from actors import audit, executor, sessions
 
@@ -178,8 +179,9 @@ class Front:
                 raise MissingCapability("the client cannot be asked for this", question.capability)
         target = interviews.target_of(call.tool, call.arguments)
         token = self._ways.tokens.make(call.method, target, caller.answers, need.state)
-        asked = jsonrpc.result(call.exchange.request_id, interviews.input_required(need.questions, token))
-        call.exchange.reply.complete(Response(200, asked))
+        asked = Encoded(interviews.input_required(need.questions, token), sealed=False)
+        body = jsonrpc.result(call.exchange.request_id, call.exchange.dialect.written(asked))
+        call.exchange.reply.complete(Response(200, body))
 
     def listen(self, exchange: Exchange, wanted: JsonObject) -> None:
         """Keep the exchange open and tell it what changes."""

@@ -43,18 +43,24 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     cacheable: bool = False
     """Whether lists and reads say how long they hold."""
     resource_not_found: int = -32002
+    signature: bytes = b""
+    """What every result says of the server, as JSON members with a leading comma."""
     seal: bytes = b""
-    """Members that every result carries, as JSON with a leading comma."""
+    """The same of every result that is complete, with what says so."""
 
     def sealed(self, encoded: bytes) -> bytes:
-        """Add what every result of this dialect carries to an encoded object."""
-        if not self.seal:
-            return encoded
-        return (encoded[:-1] + self.seal if len(encoded) > len(b"{}") else b"{" + self.seal[1:]) + b"}"
+        """Add what every complete result of this dialect carries to an encoded object."""
+        return _with(encoded, self.seal)
 
     def written(self, outcome: Encoded) -> bytes:
         """Write the result of a call that is no tool's."""
         body = outcome.body
         if outcome.cacheable and self.cacheable:
             body = body[:-1] + b"," + CACHED[1:]
-        return self.sealed(body) if outcome.sealed else body
+        return _with(body, self.seal if outcome.sealed else self.signature)
+
+
+def _with(encoded: bytes, members: bytes) -> bytes:
+    if not members:
+        return encoded
+    return (encoded[:-1] + members if len(encoded) > len(b"{}") else b"{" + members[1:]) + b"}"

@@ -117,7 +117,7 @@ class Encoded(msgspec.Struct, frozen=True):
     body: bytes
     is_error: bool = False
     sealed: bool = True
-    """Whether the dialect adds what it puts into every result."""
+    """Whether it is complete; where not, the dialect does not add that it is."""
     cacheable: bool = False
     """Whether a dialect that speaks of such things says how long it holds."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import running, until
-from standard_client import Standard, fixture_argv, legacy, modern
+from standard_client import META, Standard, fixture_argv, legacy, modern
 
 if TYPE_CHECKING:
     from harness import Answer, Daemon
@@ -54,6 +54,7 @@ def test_a_tool_asks_by_a_result_and_goes_on_with_the_answer(
     first = ask(mcp, tool, can)
 
     assert first.result["resultType"] == "input_required"
+    assert first.result["_meta"][META + "serverInfo"]["name"] == "a2mcp"
     assert not {"content", "ttlMs", "cacheScope"} & first.result.keys()
     assert first.result["inputRequests"][key]["method"] == method
     second = retry(mcp, tool, can, first, {key: answer})

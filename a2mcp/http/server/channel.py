@@ -170,7 +170,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def open_stream(self, request: RequestParser) -> None:
         """Send the head of an event stream as the response of the request at the head of the queue."""
         # A client of HTTP/1.0 knows no chunks: its stream ends where the connection does.
-        self._stream(responses.stream_head(chunked=request.version == "1.1"))
+        close = self.closes_after(request)
+        self._stream(responses.stream_head(chunked=request.version == "1.1", close=close))
 
     def push(self, request: RequestParser, data: bytes) -> None:
         """Send a piece of the stream."""

@@ -82,10 +82,11 @@ def _kind(content_type: str) -> bytes:
     return f"Content-Type: {content_type}\r\n{_NO_SNIFF}".encode("latin-1")
 
 
-def stream_head(*, chunked: bool) -> bytes:
-    """The head of an event stream."""
-    ending = b"Transfer-Encoding: chunked\r\n" if chunked else b"Connection: close\r\n"
-    return b"".join((_STARTS[200], b"Date: ", _date(), b"\r\n", _EVENTS, ending, b"\r\n"))
+def stream_head(*, chunked: bool, close: bool) -> bytes:
+    """The head of an event stream. One that is not chunked ends where its connection does."""
+    coding = b"Transfer-Encoding: chunked\r\n" if chunked else b""
+    ending = b"Connection: close\r\n" if close or not chunked else b""
+    return b"".join((_STARTS[200], b"Date: ", _date(), b"\r\n", _EVENTS, coding, ending, b"\r\n"))
 
 
 def chunk(data: bytes) -> bytes:

@@ -9,6 +9,7 @@ from a2mcp import __version__
 from a2mcp.protocol.versions.v2025_11_25 import V2025_11_25
 
 _SERVER: Final = {"io.modelcontextprotocol/serverInfo": {"name": "a2mcp", "version": __version__}}
+_SIGNATURE: Final = b',"_meta":' + msgspec.json.encode(_SERVER)
 
 V2026_07_28: Final = replace(
     V2025_11_25,
@@ -21,5 +22,6 @@ V2026_07_28: Final = replace(
     mirrors=True,
     cacheable=True,
     resource_not_found=-32602,
-    seal=b',"resultType":"complete","_meta":' + msgspec.json.encode(_SERVER),
+    signature=_SIGNATURE,
+    seal=b',"resultType":"complete"' + _SIGNATURE,
 )
