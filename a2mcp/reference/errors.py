@@ -88,11 +88,12 @@ def _refusal(kind: type[errors.A2mcpError]) -> tuple[str, str, str, str]:
 
 
 def _operator_errors() -> list[tuple[str, str, str]]:
-    named = by_exit_code()
+    """Everything that is neither refused at the edge nor said by a tool."""
+    elsewhere = (errors.RequestError, errors.ToolError, errors.Internal)
     return [
         (code(kind.__name__), str(kind.exit_code), _summary(kind))
         for kind in _every()
-        if kind.__name__ in named.get(kind.exit_code, ())
+        if kind is not errors.A2mcpError and not issubclass(kind, elsewhere)
     ]
 
 
