@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 from harness import running, until
-from standard_client import BOTH_FORMS, META, MODERN, Standard, fixture_argv, legacy, modern
+from standard_client import BOTH_FORMS, META, Standard, fixture_argv, legacy, modern
 
 if TYPE_CHECKING:
     from harness import Daemon
@@ -353,15 +353,19 @@ def test_a_restart_is_invisible_to_a_client_of_mcp(tmp_path: Path) -> None:
         assert Standard(daemon).call("echo", text="again").text == "again"
 
 
-def test_a_stream_of_http_1_0_ends_with_its_connection(fixture_daemon: Daemon) -> None:
-    """Source: ours; a client of that version knows no chunks."""
+@pytest.mark.parametrize(("version", "more", "chunked"), [("1.0", [], False), ("1.1", ["Connection: close"], True)])
+def test_a_stream_whose_connection_ends_with_it_says_so(
+    fixture_daemon: Daemon, version: str, more: list[str], chunked: bool
+) -> None:
+    """Source: ours; a client of HTTP/1.0 knows no chunks."""
     message, headers = calling(modern, "test_tool_with_progress", token="t")
     sent = headers | {"Authorization": f"Bearer {fixture_daemon.token}", "Accept": BOTH_FORMS}
     body = json.dumps(message)
-    lines = [f"{name}: {value}" for name, value in sent.items()] + [f"Content-Length: {len(body)}"]
-    said = fixture_daemon.raw(("POST /mcp HTTP/1.0\r\n" + "\r\n".join(lines) + "\r\n\r\n" + body).encode())
-    head, _, stream = said.partition(b"\r\n\r\n")
+    lines = [f"{name}: {value}" for name, value in sent.items()]
+    lines += ["Host: localhost", f"Content-Length: {len(body)}", *more]
+    said = fixture_daemon.raw((f"POST /mcp HTTP/{version}\r\n" + "\r\n".join(lines) + "\r\n\r\n" + body).encode())
+    first, _, stream = said.partition(b"\r\n\r\n")
 
-    assert b"chunked" not in head
+    assert b"Connection: close" in first
+    assert (b"chunked" in first) is chunked
     assert stream.count(b"data: ") == 4
-    assert MODERN
