@@ -6,7 +6,6 @@ Owns the words. No secret is among the facts: a prompt ends up in transcripts.
 from __future__ import annotations
 
 import os
-import platform
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -96,7 +95,7 @@ class Prompts:
 
     def complete(self, name: str, argument: str, value: str) -> Sequence[str]:  # noqa: ARG002
         """Propose what begins like that."""
-        known = {"server": (SERVER, platform.node()), "detail": _DETAILS}.get(argument, ())
+        known = {"server": (SERVER, os.uname().nodename), "detail": _DETAILS}.get(argument, ())
         return [word for word in known if word and word.startswith(value)]
 
     def attach(self, announce: Callable[[str], None]) -> None:
@@ -104,7 +103,7 @@ class Prompts:
 
 
 def _said(server: str, facts: Facts, context: Context, *, full: bool) -> str:
-    specs = facts.tools()
+    specs, machine = facts.tools(), os.uname()
     waiting = [
         spec.name
         for spec in specs
@@ -112,8 +111,8 @@ def _said(server: str, facts: Facts, context: Context, *, full: bool) -> str:
     ]
     said = _WORDS.format(
         server=server,
-        host=platform.node() or "unnamed",
-        system=f"{platform.system()} {platform.release()} ({platform.machine()})",
+        host=machine.nodename or "unnamed",
+        system=f"{machine.sysname} {machine.release} ({machine.machine})",
         shell=_SHELL,
         cwd=context.cwd,
         home=os.path.expanduser("~"),  # noqa: PTH111  # Answers "~" where there is none; Path.home raises.

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from a2mcp.audit import query
 from a2mcp.errors import NoSuchResource, ToolError
 from a2mcp.library import filespace
 from a2mcp.library.spec import ResourceSpec, TemplateSpec
@@ -134,7 +133,7 @@ class Resources:
         if uri == SESSIONS:
             return _JSON, _json({"sessions": [_seen(*session) for session in self._views.sessions()]})
         if uri == AUDIT:
-            return _LINES, _lines(self._records(query.ALL))
+            return _LINES, _lines(self._records())
         if found := _SESSION.fullmatch(uri):
             return _JSON, self._session(uri, SessionId(found[1]))
         if found := _JOB.fullmatch(uri):
@@ -143,7 +142,7 @@ class Resources:
 
     def _session(self, uri: str, session: SessionId) -> str:
         alive = dict(self._views.sessions())
-        records = self._records(query.Filter(session=session))
+        records = self._records(session)
         if session not in alive and not records:
             raise NoSuchResource(uri)
         return _json({"id": session, "alive": session in alive, "idleS": alive.get(session), "records": list(records)})
@@ -156,9 +155,11 @@ class Resources:
         result = command_result(report, output_bytes=context.limits.output_bytes)
         return "".join(getattr(block, "text", "") for block in result.content)
 
-    def _records(self, wanted: query.Filter) -> deque[Record]:
+    def _records(self, session: SessionId | None = None) -> deque[Record]:
+        from a2mcp.audit import query  # noqa: PLC0415 - a daemon starts without reading its log
+
         try:
-            return deque(query.records(self._views.audit, wanted), maxlen=TAIL)
+            return deque(query.records(self._views.audit, query.Filter(session=session)), maxlen=TAIL)
         except OSError as error:
             raise ToolError(f"The audit log cannot be read: {error.strerror}.") from error
 

@@ -166,3 +166,27 @@ def test_any_arguments_are_summarised_within_bounds(args):
     summary = bytes(summarise(json.dumps(args).encode()).args)
     assert len(summary) <= MAX_ARGS
     json.loads(summary)
+
+
+@given(name=st.text(min_size=1, max_size=200))
+def test_a_client_is_named_within_bounds_and_cannot_break_the_line(name):
+    """Issue §8: `client` is a claim of the caller's, so it is any text."""
+    for line in (start_line(TS, CALL, None, "read", b"{}", client=name), done(client=name)):
+        assert only_line(line)["client"] == name[:80]
+
+
+def done(**more):
+    return done_line(TS, CALL, None, "read", b"{}", is_error=True, **more)
+
+
+def test_half_a_character_in_the_name_of_a_client_costs_no_record():
+    """Ours: headers are bytes, and JSON can say half of a pair."""
+    assert only_line(done(client="a\ud83d"))["client"] == "a?"
+
+
+def test_a_call_that_did_not_end_by_itself_says_so_and_all_others_are_as_before():
+    """Issue §3 and §8: additive members only."""
+    assert list(only_line(done())) == ["ts", "id", "sid", "phase", "tool", "isError", "args"]
+    assert list(only_line(done(client="c", ended="cancelled"))) == [
+        "ts", "id", "sid", "phase", "tool", "client", "isError", "ended", "args",
+    ]  # fmt: skip
