@@ -35,6 +35,7 @@ RIMS = {
     "a2mcp/host/loop.py": "what a watched descriptor's callback raises must not end the loop of all commands",
     "a2mcp/host/run.py": "one watcher of a command must not keep the others from being told",
     "a2mcp/http/server/server.py": "the loop, its tick and the thread of bodies go on",
+    "a2mcp/http/server/workers.py": "one job must not end the thread",
     "a2mcp/http/server/task.py": "the app's answer, when even its error handlers broke",
     "a2mcp/tools/call.py": "the rim of every tool",
     "actors/audit.py": "a record must not fail a call",
@@ -174,6 +175,7 @@ def test_the_daemon_loads_neither_its_documentation_nor_its_benchmark_nor_its_co
         "rich",
         "PIL",
         "charset_normalizer",
+        "httpx2",
     ):
         assert absent not in loaded
 
