@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from a2mcp.http.guard import Head
     from a2mcp.http.ports import SharePort
     from a2mcp.http.server.sinks import Sink
+    from a2mcp.protocol.response import Response
     from a2mcp.xfer.request import Request
     from a2mcp.xfer.share import Share
 
@@ -72,9 +73,7 @@ class Files:
         if method in UPLOADS:
             self._body(asked, 0).finish(parked)
             return
-        from a2mcp.xfer.service import answer  # noqa: PLC0415 - much is imported with it, for the first request only
-
-        self._workers.answer(parked, lambda: answer(asked))
+        self._workers.answer(parked, lambda: _answer(asked))
 
     def settle(self, seconds: float) -> None:
         """Wait until unfinished uploads are removed, but no longer than this. For the end of the process."""
@@ -89,11 +88,17 @@ class Files:
     def _request(
         self, share: Share, method: str, raw_path: str, query: str, header: Callable[[str], str | None]
     ) -> Request:
-        from a2mcp.xfer.request import request  # noqa: PLC0415 - as above
+        from a2mcp.xfer.request import request  # noqa: PLC0415 - for a share only
 
         return request(share, self._shares.options(), method, raw_path=raw_path, query=query, header=header)
 
     def _body(self, asked: Request, size: int) -> Body:
-        from a2mcp.xfer.service import incoming  # noqa: PLC0415 - as above
+        from a2mcp.xfer.upload import incoming  # noqa: PLC0415 - for a share only
 
         return Body(incoming(asked, size), self._workers, asked.share, asked.options.stall_s)
+
+
+def _answer(asked: Request) -> Response:
+    from a2mcp.xfer.service import answer  # noqa: PLC0415 - much comes with it: for the first request, in a worker
+
+    return answer(asked)

@@ -1,7 +1,7 @@
 """What each method does: a request in, a response out, as dufs answers where only uploads are allowed.
 
-Every function here may wait for a disk, so none runs in the loop. Bodies do not come through here: ``incoming`` says
-where one goes.
+Every function here may wait for a disk, so none runs in the loop. The bodies of uploads do not come through here:
+``upload`` says where one goes.
 """
 
 from __future__ import annotations
@@ -46,21 +46,6 @@ def answer(asked: Request) -> Response:
         return method(asked)
     except OSError as error:
         raise refusal_of(error) from error
-
-
-def incoming(asked: Request, size: int) -> upload.Incoming:
-    """Where the body of a PUT or PATCH goes.
-
-    Raises:
-        FileRefusal: nowhere.
-    """
-    if asked.share.is_file:
-        raise FileRefusal(403, "Forbidden: one file is shared, and it is not to be written")
-    if asked.method == "PATCH":
-        return upload.Append(asked)
-    if asked.folder or not asked.parts:
-        raise FileRefusal(403, "Forbidden: the path is that of a folder")
-    return upload.New(asked.share.root, asked.parts, overwrite=asked.options.overwrite, size=size)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

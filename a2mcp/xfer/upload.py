@@ -63,6 +63,21 @@ class Incoming(Protocol):
         ...
 
 
+def incoming(asked: Request, size: int) -> Incoming:
+    """Where the body of a PUT or PATCH goes.
+
+    Raises:
+        FileRefusal: nowhere.
+    """
+    if asked.share.is_file:
+        raise FileRefusal(403, "Forbidden: one file is shared, and it is not to be written")
+    if asked.method == "PATCH":
+        return Append(asked)
+    if asked.folder or not asked.parts:
+        raise FileRefusal(403, "Forbidden: the path is that of a folder")
+    return New(asked.share.root, asked.parts, overwrite=asked.options.overwrite, size=size)
+
+
 class New:
     """A file that is not there until it is whole.
 

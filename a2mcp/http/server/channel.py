@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from waitress.channel import HTTPChannel
 
+from a2mcp.auth.origin import is_loopback
 from a2mcp.errors import RequestError, RequestTimeout
 from a2mcp.http.server import responses, task
 from a2mcp.http.server.answering import Answering
@@ -40,7 +41,7 @@ HALF_CLOSE_GRACE_S: Final = 2.0
 LINGER_S: Final = 2.0
 LINGER_BYTES: Final = 1 << 20
 TURN_BYTES: Final = 1 << 20
-"""Sent to one peer before the others get their turn."""
+"""Sent to all peers in one round of the loop."""
 STREAM_BYTES: Final = 4 << 20
 """Unsent bytes of a stream at which its reader is taken for one that does not read, and dropped."""
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -60,7 +61,14 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def __init__(self, server: Server, sock: socket.socket, addr: Any, adj: Any, map: Any = None) -> None:  # noqa: A002
         super().__init__(server, sock, addr, adj, map=map)
         self.outbox = Outbox()
-        self.parser_class = partial(RequestParser, guard=server.guard, cache=server.heads, sinks=server.sinks)
+        self.parser_class = partial(
+            RequestParser,
+            guard=server.guard,
+            cache=server.heads,
+            sinks=server.sinks,
+            # A Unix socket has no address and is here.
+            from_here=not addr or is_loopback(str(addr[0])),
+        )
         self.active_at = self.began_at = time.monotonic()
         self.peer_ended_at = 0.0
         self.lingering_since = 0.0
@@ -285,7 +293,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         """Send what is left, then close if that was all."""
         with self.outbuf_lock:
             try:
-                if self.outbox.send(self.socket, TURN_BYTES):
+                if self.outbox.send(self.socket, self.server.turn_bytes):
                     self.active_at = time.monotonic()
                     self.outbuf_lock.notify_all()
             except OSError:

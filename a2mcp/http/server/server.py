@@ -19,7 +19,7 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
-from a2mcp.http.server.channel import LOOKAHEAD, Channel
+from a2mcp.http.server.channel import LOOKAHEAD, TURN_BYTES, Channel
 from a2mcp.http.server.heads import HeadCache
 from a2mcp.http.server.poller import READ, WRITE, Poller, SocketMap
 from a2mcp.http.server.sinks import Sinks, no_sinks
@@ -37,6 +37,7 @@ DRAIN_TICK_S: Final = 0.02
 HEADER_BYTES: Final = 32 * 1024
 INLINE_BODY_BYTES: Final = 64 * 1024
 """A larger body is decoded on another thread: decoding holds up every connection."""
+LEAST_TURN_BYTES: Final = 128 * 1024
 RECV_BYTES: Final = 64 * 1024
 """Read at a time: enough that an upload is not read in crumbs, and little enough that others get their turn."""
 
@@ -79,6 +80,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         # Reentrant: a signal handler may come while its own thread holds it.
         self._waking = threading.RLock()
         self._ended = False
+        self.turn_bytes = TURN_BYTES
+        """Sent to one peer before the others get their turn: less, the more of them there are."""
         self.draining = False
         self.guard = guard
         self.sinks = sinks
@@ -111,7 +114,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         """Serve until ``finish``; everything but ``deliver`` of a channel happens in here."""
         self._thread = threading.get_ident()
         while self._running:
-            for fd, event in self._poller.wait(DRAIN_TICK_S if self.draining else TICK_S):
+            ready = list(self._poller.wait(DRAIN_TICK_S if self.draining else TICK_S))
+            self.turn_bytes = max(LEAST_TURN_BYTES, TURN_BYTES // max(1, len(ready)))
+            for fd, event in ready:
                 dispatcher = self._map.get(fd)
                 if dispatcher is None:
                     continue
