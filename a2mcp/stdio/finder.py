@@ -20,7 +20,8 @@ RESTART_S: Final = 3.0
 """Seconds for which a daemon that was there is expected back, before another one is started in its place."""
 
 STARTING_S: Final = 10.0
-"""Seconds in which a daemon that holds its home must say where it serves."""
+"""Seconds in which a daemon that holds its home must say where it serves; also what one that was there has to come back
+where none may be started."""
 
 _LOOK_S: Final = 0.02
 
@@ -62,7 +63,8 @@ class Finder:
         return self._read() if self._served() else None
 
     def _awaited(self) -> Endpoint:
-        found = self._within(RESTART_S) if self._known else None
+        patience = RESTART_S if self._start else STARTING_S
+        found = self._within(patience) if self._known else None
         if found is None and self._served():
             found = self._within(STARTING_S)
         return found or self._started()

@@ -89,16 +89,21 @@ class Lines:
         self._reader.join(WAIT_S)
 
 
+def launch(home, *options, stdout):
+    """Start a bridge for a home."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("A2MCP_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "a2mcp", "stdio", *options],
+        cwd=ROOT, env=kept | {"A2MCP_HOME": str(home), "PYTHONWARNINGS": "default"},
+        stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
 class Program(Lines):
     """``a2mcp stdio`` as a client starts it."""
 
     def __init__(self, home, *options):
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("A2MCP_")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "a2mcp", "stdio", *options],
-            cwd=ROOT, env=kept | {"A2MCP_HOME": str(home), "PYTHONWARNINGS": "default"},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        self.process = launch(home, *options, stdout=subprocess.PIPE)
         super().__init__(self.process.stdin, self.process.stdout)
 
     def close(self):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 
 import pytest
 from harness import Daemon, until
-from stdio_client import call, handshake, modern, request
+from stdio_client import call, handshake, launch, modern, request
 
 
 def text_of(message):
@@ -17,6 +18,15 @@ def text_of(message):
 
 def calls(daemon, phase):
     return [record for record in daemon.audit() if record["phase"] == phase]
+
+
+@pytest.fixture
+def empty_home(tmp_path):
+    """A home without a daemon; one that a bridge starts there is stopped, whatever the test finds."""
+    home = tmp_path / "home"
+    yield home
+    home.mkdir(exist_ok=True)
+    assert Daemon(home).cli("stop").returncode == 0
 
 
 def test_a_client_shakes_hands_lists_and_calls(shared_daemon, program):
@@ -70,25 +80,23 @@ def test_a_command_eats_no_byte_of_the_protocol(shared_daemon, program):
     assert text_of(answers[1]).startswith("after-cat")
 
 
-def test_a_daemon_that_the_bridge_starts_eats_no_byte_of_the_protocol(tmp_path, program):
+def test_a_daemon_that_the_bridge_starts_eats_no_byte_of_the_protocol(empty_home, program):
     """Issue §8: starts the daemon if none runs. Try-out 05: the child does not read our input."""
-    client = program(tmp_path / "home")
+    client = program(empty_home)
     client.send(handshake(), call("bash", 1, command="cat; echo up"), request("ping", 2))
 
     answers = {message["id"]: message for message in client.end()}
+    assert set(answers) == {0, 1, 2}
     assert text_of(answers[1]).startswith("up")
-    stopper = Daemon(tmp_path / "home")
-    assert stopper.cli("stop").returncode == 0
 
 
-def test_two_bridges_that_find_no_daemon_share_the_one_that_comes(tmp_path, program):
-    """Ours: an editor starts all its servers at once."""
-    clients = [program(tmp_path / "home") for _ in range(3)]
+def test_bridges_that_find_no_daemon_share_the_one_that_comes(empty_home, program):
+    """Ours: an editor starts all its servers at once. Stopped once, it stays stopped: none that lost takes over."""
+    clients = [program(empty_home) for _ in range(3)]
     for client in clients:
         client.send(handshake())
 
-    assert [client.read()["id"] for client in clients] == [0, 0, 0]
-    assert Daemon(tmp_path / "home").cli("stop").returncode == 0
+    assert ["result" in client.read() for client in clients] == [True] * 3
 
 
 def test_without_a_daemon_each_request_is_answered_with_an_error(tmp_path, program):
@@ -204,17 +212,19 @@ def test_a_bridge_that_is_ended_takes_its_calls_with_it(daemon, program):
     until(lambda: calls(daemon, "done"), what="the call's end")
 
 
-def test_a_bridge_whose_client_is_gone_ends(daemon, program):
-    """Ours: a client that crashed leaves no process behind."""
-    client = program(daemon.home)
-    client.ask(handshake())
-    client.send(call("bash", 1, command="sleep 60"))
-    until(lambda: calls(daemon, "start"), what="the call's beginning")
-    client._into.close()
-    # Closing a file that another thread reads would wait for it; the descriptor is what the kernel looks at.
-    client.process.send_signal(signal.SIGINT)
+def test_a_bridge_whose_client_is_gone_ends(daemon):
+    """Ours: a client that crashed leaves no process behind, and no command that runs for it."""
+    near, far = os.pipe()
+    with launch(daemon.home, stdout=far) as process:
+        os.close(far)
+        process.stdin.write(json.dumps(call("bash", 1, command="sleep 60")).encode() + b"\n")
+        process.stdin.flush()
+        until(lambda: calls(daemon, "start"), what="the call's beginning")
+        os.close(near)
+        process.stdin.close()
 
-    assert client.process.wait(10) == 0
+        assert process.wait(10) == 0
+    until(lambda: calls(daemon, "done"), what="the call's end")
 
 
 def test_bad_lines_are_answered_and_the_next_one_works(shared_daemon, program):
