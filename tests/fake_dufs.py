@@ -93,7 +93,7 @@ def serve(conn):
     note("requests", method=method, target=target, headers=headers, body=len(body))
     if what == "never":
         conn.recv(1)  # Until the other side goes.
-        note("left", what=what)
+        note("left", what=target)
         return
     if what == "exit":
         conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nxxxx")
