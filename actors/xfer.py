@@ -149,7 +149,7 @@ class Xfer(Actor[Command]):
             raise outcome
         me = self._sharing.me
         server = Dufs(
-            outcome.path,
+            outcome,
             serve.opened.share.path,
             tell=lambda event: me.insist(Told(serve, event)),
             clock=self._sharing.clock,

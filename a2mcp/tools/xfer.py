@@ -103,8 +103,7 @@ def shared(standing: Standing, origin: str, public: str | None, *, replaced: boo
             "replaced": replaced,
             **{name: facts[name] for name in ("startedAt", "expiresAt")},
             "usage": _usage(standing, origin, public),
-            # What was fetched for it: nothing, because programs are fetched when the operator says so.
-            "installed": {"dufs": None},
+            "installed": {"dufs": None if standing.server is None else standing.server.installed},
         }
     )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from a2mcp.obtain.programs import described
 from a2mcp.tunnel.keeper import Ended, Keeper, Limits, Named
 from a2mcp.tunnel.providers import Launch
 from a2mcp.xfer.proxy import Upstream
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from a2mcp.clock import Clock
+    from a2mcp.obtain.programs import Found
+    from a2mcp.types import JsonObject
 
 READY_S: Final = 10.0
 TERM_S: Final = 2.0
@@ -46,13 +49,14 @@ class Dufs:
     """One run of dufs: a ``Server``.
 
     Args:
-        program: its path.
+        program: where it is.
         path: what it serves.
         tell: told ``Up`` at most once and ``Down`` once, from another thread.
         clock: for the limits.
     """
 
-    def __init__(self, program: Path, path: Path, *, tell: Callable[[Up | Down], None], clock: Clock) -> None:
+    def __init__(self, program: Found, path: Path, *, tell: Callable[[Up | Down], None], clock: Clock) -> None:
+        self._program = program
         port, secret = _free_port(), f"share:{secrets.token_urlsafe(32)}"
         self._upstream = Upstream(port, "Basic " + base64.b64encode(secret.encode()).decode())
         self._tell = tell
@@ -66,12 +70,17 @@ class Dufs:
             environment={"DUFS_AUTH": f"{secret}@/:rw"},
             hostname_in=self._heard,
         )  # fmt: skip
-        self._keeper = Keeper(program, launch, tell=self._told, clock=clock, limits=Limits(READY_S, TERM_S))
+        self._keeper = Keeper(program.path, launch, tell=self._told, clock=clock, limits=Limits(READY_S, TERM_S))
 
     @property
     def upstream(self) -> Upstream:
         """Where it listens, and how it is spoken to."""
         return self._upstream
+
+    @property
+    def installed(self) -> JsonObject | None:
+        """What was fetched for this run."""
+        return None if self._program.pin is None else described(self._program.pin)
 
     def start(self) -> None:
         """Start it; what comes of that is told."""

@@ -36,6 +36,11 @@ class Server(Protocol):
         """Where it listens, and how it is spoken to."""
         ...
 
+    @property
+    def installed(self) -> JsonObject | None:
+        """What was fetched so that it could run; None when it was there."""
+        ...
+
     def close(self) -> None:
         """Ask it to end and wait until it has."""
         ...

@@ -15,6 +15,7 @@ from harness import until
 from living import WAIT_S, Clock, Poison
 
 from a2mcp.errors import CannotObtain, ToolError
+from a2mcp.obtain.pins import Pin
 from a2mcp.obtain.programs import Found
 from a2mcp.tools import xfer as tool
 from a2mcp.tools.context import Context, Limits
@@ -48,11 +49,11 @@ class FindsDufs(Actor[Fetch]):
 
     def __init__(self, mailbox: Any, outcome: Any) -> None:
         super().__init__(mailbox)
-        self._outcome = outcome
+        self.outcome = outcome
 
     def receive(self, message: Fetch) -> None:
         assert message.program == "dufs"
-        message.then.insist(message.message(self._outcome))
+        message.then.insist(message.message(self.outcome))
 
 
 class Home:
@@ -69,7 +70,8 @@ class Home:
         self.stand = Stand(self.clock, options or XferSettings())
         self.mailbox = Xfer.mailbox_for("Xfer")
         self.ref: Ref[Any] = Ref(self.mailbox)
-        self.fetcher = launch(FindsDufs(FindsDufs.mailbox_for("Fetcher"), dufs))
+        self.finder = FindsDufs(FindsDufs.mailbox_for("Fetcher"), dufs)
+        self.fetcher = launch(self.finder)
         self.sharing = Sharing(
             owner=Owner(self.stand, self.clock, port=4801, record=self.record),
             stand=self.stand,
@@ -87,6 +89,10 @@ class Home:
     def live(self) -> None:
         self.actor = Xfer(self.mailbox, sharing=self.sharing)
         launch(self.actor)
+
+    def live_with(self, found: Found) -> None:
+        """Go on with a fetcher that finds something else."""
+        self.finder.outcome = found
 
     def record(self, sid: Any, args: dict[str, Any]) -> None:
         self.sids.append(sid)
@@ -413,6 +419,17 @@ def test_a_dufs_that_is_nowhere_is_an_error(tmp_path):
     assert refused.is_error
     assert refused.content[0].text == "'dufs' was not found. Put it on the PATH."
     assert home.status() == {"serving": False}
+
+
+def test_a_dufs_that_was_fetched_for_it_is_told(tmp_path):
+    """Seed: `installed`."""
+    home, fake = with_dufs(tmp_path)
+    assert home.share()["installed"] == {"dufs": None}
+    pin = Pin(name="dufs", version="0.46.0", platform="linux-x64", url="https://x.example/dufs.tar.gz", sha256="ab")
+    home.live_with(Found(fake.path, "installed", "0.46.0", pin))
+    assert home.share()["installed"] == {
+        "dufs": {"program": "dufs", "version": "0.46.0", "asset": "dufs.tar.gz", "sha256": "ab"}
+    }
 
 
 def test_a_dufs_that_ends_by_itself_is_reported_and_the_share_stays(tmp_path, caplog):

@@ -85,6 +85,13 @@ HOST = "must be a host name or an address, without scheme, port or brackets"
         ("drain_s", -1, "must be a number of seconds from 0 to 3600"),
         ("drain_s", float("nan"), "must be a number of seconds from 0 to 3600"),
         ("drain_s", "30", "must be a number of seconds from 0 to 3600"),
+        ("xfer.server", "nginx", "must be 'auto' or 'embedded' or 'dufs'"),
+        ("xfer.overwrite", "yes", "must be true or false"), ("xfer.zip", 1, "must be true or false"),
+        ("xfer.hash", None, "must be true or false"),
+        ("xfer.stall_s", 0, "must be a number of seconds from 1 to 3600"),
+        ("xfer.stall_s", float("inf"), "must be a number of seconds from 1 to 3600"),
+        ("xfer.upload_bytes", 1023, "must be an integer from 1024 to 1099511627776"),
+        ("xfer.upload_bytes", "1G", "must be an integer from 1024 to 1099511627776"),
         ("allowed_hosts", "x", "must be an array of host names"), ("allowed_hosts", {}, "must be an array of host names"),
         ("cwd", "relative", "must be the absolute path of a folder that exists"),
         ("cwd", "/no/such/folder", "must be the absolute path of a folder that exists"),
@@ -110,6 +117,18 @@ def test_a_wrong_rule_or_host_is_named_by_its_own_place():
         settings(approval={"tools": {"bash": "ask"}})
     with pytest.raises(SettingsError, match=r"field 'allowed_hosts\[1\]' must be"):
         settings(allowed_hosts=["a", "*"])
+
+
+@pytest.mark.parametrize(
+    ("xfer", "uses"),
+    [
+        ({}, False), ({"dufs": "dufs-nightly"}, False), ({"dufs": "/opt/dufs"}, True), ({"dufs": "bin/dufs"}, True),
+        ({"dufs": "C:\\dufs.exe"}, True), ({"server": "dufs"}, True), ({"server": "embedded", "dufs": "/opt/dufs"}, False),
+    ],
+)  # fmt: skip
+def test_dufs_serves_where_its_path_is_set_or_it_is_asked_for(xfer, uses):
+    """Issue on files §2: a path, or the word; seed: a separator makes it a path."""
+    assert settings(xfer=xfer).xfer.uses_dufs is uses
 
 
 def test_port_zero_by_hand_stays_zero_and_is_not_an_absent_port():

@@ -33,6 +33,16 @@ def test_a_tools_own_rule_wins_over_every_mode(rule, mode, tier):
     assert decide(settings, "Bash", tier) is decide(ApprovalSettings(mode=mode), "Bash", tier)
 
 
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("tier", list(Tier))
+def test_what_the_daemon_serves_itself_is_held_by_its_own_rule_only(mode, tier):
+    """Source: seed ("xfer_*": not past the host's gate); ours: what the operator wrote about a name counts."""
+    assert decide(ApprovalSettings(mode), "xfer_share", tier, past_mode=True) is Rule.ALLOW
+    for rule in Rule:
+        settings = ApprovalSettings(mode, {"xfer_share": rule})
+        assert decide(settings, "xfer_share", tier, past_mode=True) is rule
+
+
 def test_the_setting_is_written_as_in_the_issue():
     """Source: issue (settings "approval")."""
     raw = b'{"mode": "always-ask", "tools": {"bash": "deny", "read": "allow"}}'

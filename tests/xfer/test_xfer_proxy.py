@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from a2mcp.clock import SystemClock
 from a2mcp.host.process import inherited
+from a2mcp.obtain.programs import Found
 from a2mcp.xfer.dufs import Down, Dufs, Up
 from a2mcp.xfer.proxy import Exchange, Request, Truncated, Unreachable, Upstream
 
@@ -29,7 +30,7 @@ class Running:
     def __init__(self, folder, mode="good"):
         self.fake = FakeDufs(folder, mode)
         self.told = queue.SimpleQueue()
-        self.server = Dufs(self.fake.path, folder, tell=self.told.put, clock=SystemClock())
+        self.server = Dufs(Found(self.fake.path, "path"), folder, tell=self.told.put, clock=SystemClock())
         self.server.start()
 
     def ask(self, what="ok", method="GET", *, headers=(), body=None, stall_s=STALL_S, target=None):
@@ -278,7 +279,7 @@ def test_a_program_that_does_not_start_is_quoted(tmp_path):
 def test_a_program_that_is_not_there_is_named(tmp_path):
     """Row X14."""
     told = queue.SimpleQueue()
-    server = Dufs(tmp_path / "missing", tmp_path, tell=told.put, clock=SystemClock())
+    server = Dufs(Found(tmp_path / "missing", "configured"), tmp_path, tell=told.put, clock=SystemClock())
     server.start()
     assert str(tmp_path / "missing") in told.get(timeout=20).reason
     server.close()
