@@ -64,7 +64,7 @@ _PURPOSE: Final = {
     "xfer.zip": "Whether a shared folder can be downloaded as one archive (`?zip`). Embedded server only.",
     "xfer.hash": "Whether the SHA-256 of a shared file can be asked for (`?hash`). Embedded server only.",
     "xfer.stall_s": "How long a transfer may stand still before it is dropped.",
-    "xfer.upload_bytes": "The largest file that can be uploaded by the embedded server. A larger one is answered 413.",
+    "xfer.upload_bytes": "The largest file that can be uploaded. A larger one is answered 413.",
     "xfer.dufs": "Name or path of the file server `dufs`. With a slash: a path, used as it is, and nothing is fetched "
     "in its stead. Without: looked for on the daemon's `PATH`, then among what `a2mcp obtain` fetched.",
     "xfer.cloudflared": "Name or path of the tunnel's program. The same rules; see `a2mcp tunnel`.",
