@@ -25,13 +25,12 @@ from a2mcp.http.operator import make_operator_app
 from a2mcp.http.server import channel, server
 from a2mcp.library import filespace, prompts, resources
 from a2mcp.library.resources import Views
-from a2mcp.policy.approval import ApprovalSettings
-from a2mcp.protocol import methods
 from a2mcp.obtain.installs import Install
 from a2mcp.obtain.pins import Given
-from a2mcp.reference.tools import EXAMPLES
+from a2mcp.policy.approval import ApprovalSettings
+from a2mcp.protocol import methods
+from a2mcp.reference.tools import EXAMPLES, every_tool
 from a2mcp.tools.arguments import decode
-from a2mcp.tools.builtin import builtin_tools
 from actors.pool import MOST_WORKERS
 
 DOCS = ROOT / "docs"
@@ -83,7 +82,7 @@ def test_a_page_that_is_out_of_date_is_found_and_written_anew(tmp_path):
 # --- nothing is missing ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tool", builtin_tools(), ids=lambda tool: tool.spec.name)
+@pytest.mark.parametrize("tool", every_tool(), ids=lambda tool: tool.spec.name)
 def test_every_tool_and_argument_is_in_the_reference(tool):
     """STYLE 14: a tool that is missing from the reference fails the suite."""
     section = page("tools.md").split(f"\n## {tool.spec.name}\n")[1].split("\n## ")[0]
@@ -92,7 +91,7 @@ def test_every_tool_and_argument_is_in_the_reference(tool):
     assert all(coded(section, name) for name in tool.spec.input_schema["properties"])
 
 
-@pytest.mark.parametrize("tool", builtin_tools(), ids=lambda tool: tool.spec.name)
+@pytest.mark.parametrize("tool", every_tool(), ids=lambda tool: tool.spec.name)
 def test_every_example_of_a_tool_is_taken_by_it(tool):
     """Ours: an example that is refused teaches the wrong thing."""
     assert EXAMPLES[tool.spec.name]
