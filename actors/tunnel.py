@@ -7,11 +7,10 @@ actor. Only the operator's channel comes here; whoever wants to know the public 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, assert_never
+from typing import TYPE_CHECKING, ClassVar, Final, assert_never
 
 from a2mcp.auth.origin import AllowedHosts
 from a2mcp.errors import A2mcpError
-from a2mcp.tunnel.keeper import Ended, Keeper, Limits, Named
 from a2mcp.tunnel.passage import Passage, Sign, TunnelFacts
 from actors import audit, fetcher
 from actors.kit import Actor
@@ -22,8 +21,13 @@ if TYPE_CHECKING:
 
     from a2mcp.clock import Clock
     from a2mcp.obtain.programs import Found
+    from a2mcp.tunnel.keeper import Ended, Keeper, Limits, Named
     from a2mcp.tunnel.providers import Launch, Wish
     from a2mcp.types import JsonObject
+
+
+GONE_S: Final = 3.0
+"""For a program to be gone at the end of the daemon: its grace, and a second."""
 
 
 class Start(Ask[TunnelFacts], frozen=True):
@@ -103,6 +107,7 @@ class Line:
 
     def open(self, program: Path, launch: Launch, attempt: int) -> None:
         """Start the program under a keeper of its own."""
+        from a2mcp.tunnel.keeper import Keeper  # noqa: PLC0415  # Most daemons never have a tunnel.
 
         def tell(event: Named | Ended) -> None:
             self._me.insist(Told(attempt, event))
@@ -158,7 +163,7 @@ class Tunnel(Actor[Command]):
         """See the program gone, and its end on record."""
         self._close(at_once=False)
         if self._line.keeper is not None:
-            self._line.keeper.wait(Limits().term_s + 1)
+            self._line.keeper.wait(GONE_S)
         self._line.passage.leave()
 
     def _close(self, *, at_once: bool) -> None:
@@ -173,11 +178,13 @@ class Tunnel(Actor[Command]):
             self._line.passage.obtained(message.attempt, message.outcome.path)
 
     def _told(self, message: Told) -> None:
-        match message.event:
-            case Named(hostname=hostname, pid=pid):
-                self._line.passage.named(message.attempt, hostname, pid)
-            case Ended(reason=reason):
-                self._line.passage.ended(message.attempt, reason)
+        from a2mcp.tunnel.keeper import Ended  # noqa: PLC0415  # It is there by now.
+
+        event, passage = message.event, self._line.passage
+        if isinstance(event, Ended):
+            passage.ended(message.attempt, event.reason)
+        else:
+            passage.named(message.attempt, event.hostname, event.pid)
 
 
 def start(tunnel: Ref[Command], wish: Wish) -> TunnelFacts:

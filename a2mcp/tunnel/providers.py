@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 DEFAULT: Final = "cloudflared"
 
-_QUICK: Final = re.compile(r"(?<!\S)https://(?!api\.)([a-z0-9][a-z0-9-]{0,62}\.trycloudflare\.com)(?=[\s|/]|$)")
-_REGISTERED: Final = re.compile(r"\bRegistered tunnel connection\b")
+# PERF: compiled when a tunnel is opened, not when a daemon starts.
+_QUICK: Final = r"(?<!\S)https://(?!api\.)([a-z0-9][a-z0-9-]{0,62}\.trycloudflare\.com)(?=[\s|/]|$)"
+_REGISTERED: Final = "Registered tunnel connection"
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
-_HOST_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})+")
-_TOKEN: Final = re.compile(r"[A-Za-z0-9+/=_.-]{16,4096}")
+_HOST_NAME: Final = rf"{_LABEL}(?:\.{_LABEL})+"
+_SECRET_FORM: Final = r"[A-Za-z0-9+/=_.-]{16,4096}"
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,23 +85,23 @@ def _quick(wish: Wish, origin: str) -> Launch:
 
 def _quick_name(line: str) -> str | None:
     """Take the name out of the box that cloudflared draws around it, and not out of its messages about its own API."""
-    found = _QUICK.search(line)
+    found = re.search(_QUICK, line)
     return found[1] if found else None
 
 
 def _named(wish: Wish, _origin: str) -> Launch:
     hostname = (wish.hostname or "").lower().rstrip(".")
-    if len(hostname) > 253 or not _HOST_NAME.fullmatch(hostname):  # What DNS allows.
+    if len(hostname) > 253 or not re.fullmatch(_HOST_NAME, hostname):  # What DNS allows.
         raise CannotTunnel(
             "A named tunnel needs the host name that it has at Cloudflare.", hint="Give it with --hostname."
         )
-    if wish.token is None or not _TOKEN.fullmatch(wish.token):
+    if wish.token is None or not re.fullmatch(_SECRET_FORM, wish.token):
         raise CannotTunnel(
             "A named tunnel needs its token.", hint="Give a file that holds it with --token-file, or set TUNNEL_TOKEN."
         )
 
     def name(line: str) -> str | None:
-        return hostname if _REGISTERED.search(line) else None
+        return hostname if _REGISTERED in line else None
 
     return Launch(
         arguments=("tunnel", "run"), environment={**_CLOUDFLARED, "TUNNEL_TOKEN": wish.token}, hostname_in=name
