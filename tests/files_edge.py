@@ -57,7 +57,12 @@ class FilesEdge:
     def raw(self, target: str, method: str = "GET", body: bytes = b"", *headers: str) -> tuple[int, bytes]:
         """Send a request target byte for byte; the status and everything that came."""
         with self.connect() as sock:
-            lines = [f"{method} {target} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {TOKEN}", "Connection: close"]
+            lines = [
+                f"{method} {target} HTTP/1.1",
+                "Host: 127.0.0.1",
+                f"Authorization: Bearer {TOKEN}",
+                "Connection: close",
+            ]
             if body:
                 lines.append(f"Content-Length: {len(body)}")
             sock.sendall("\r\n".join([*lines, *headers, "", ""]).encode("latin-1") + body)

@@ -145,5 +145,5 @@ def _is_utf8(start: bytes) -> bool:
 def disposition(name: str, *, kind: str = "inline") -> str:
     """Write a ``Content-Disposition`` that any client reads: an ASCII name, and the real one (RFC 6266)."""
     plain = "".join(c if " " <= c <= "~" and c not in '"\\%' else "_" for c in name)
-    exact = quote(name.encode("utf-8", "replace"), safe="!#$&+^`|~")
+    exact = quote(os.fsencode(name).decode("utf-8", "replace"), safe="!#$&+^`|~")
     return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{exact}"

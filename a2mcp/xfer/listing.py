@@ -78,13 +78,21 @@ def names(root: Root, parts: Parts) -> list[str]:
     folder = root.open_folder(parts)
     try:
         with os.scandir(folder) as found:
-            return sorted(
-                item.name + ("/" if item.is_dir(follow_symlinks=False) else "")
-                for item in found
-                if not is_temporary(item.name)
-            )
+            return sorted(name for item in found if (name := _line(root, parts, item)) is not None)
     finally:
         os.close(folder)
+
+
+def _line(root: Root, parts: Parts, item: os.DirEntry[str]) -> str | None:
+    """The line of one name; None for what a listing does not show. Only links are looked at."""
+    if is_temporary(item.name):
+        return None
+    if item.is_symlink():
+        entry = _entry(root, parts, item, count=False)
+        return None if entry is None else item.name + "/" * entry.is_folder
+    if item.is_dir(follow_symlinks=False):
+        return item.name + "/"
+    return item.name if item.is_file(follow_symlinks=False) else None
 
 
 def entry_of(name: str, found: os.stat_result) -> Entry | None:

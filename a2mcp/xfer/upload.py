@@ -162,7 +162,9 @@ class New:
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 return
-            raise FileRefusal(403, "Forbidden: the name leads out of the share") from error
+            if error.errno in (errno.EXDEV, errno.ELOOP):
+                raise FileRefusal(403, "Forbidden: the name leads out of the share") from error
+            raise
         if stat.S_ISDIR(found.st_mode):
             raise FileRefusal(403, "Forbidden: a folder has this name")
         if not stat.S_ISREG(found.st_mode) or (found.st_size and not self._overwrite):

@@ -62,7 +62,15 @@ def read(root: Root, *parts: str) -> bytes:
 
 @pytest.mark.parametrize(
     "parts",
-    [("a.txt",), ("in",), ("in-absolute",), ("in-folder", "b.txt"), ("in-up",), ("sub", "root", "a.txt"), ("sub", "b.txt")],
+    [
+        ("a.txt",),
+        ("in",),
+        ("in-absolute",),
+        ("in-folder", "b.txt"),
+        ("in-up",),
+        ("sub", "root", "a.txt"),
+        ("sub", "b.txt"),
+    ],
 )
 def test_links_that_stay_inside_work(root, parts):
     """Row X06; issue, "Confinement"."""
@@ -72,8 +80,18 @@ def test_links_that_stay_inside_work(root, parts):
 
 @pytest.mark.parametrize(
     "parts",
-    [("out",), ("out-absolute",), ("out-folder", "secret.txt"), ("out-and-in",), ("sibling", "s.txt"), ("sub", "up"),
-     ("round",), ("two",), ("proc",), ("in-folder", "up")],
+    [
+        ("out",),
+        ("out-absolute",),
+        ("out-folder", "secret.txt"),
+        ("out-and-in",),
+        ("sibling", "s.txt"),
+        ("sub", "up"),
+        ("round",),
+        ("two",),
+        ("proc",),
+        ("in-folder", "up"),
+    ],
 )
 def test_links_that_lead_out_reach_nothing(root, parts):
     """Rows X05 and X06: neither by content nor by status."""
@@ -161,11 +179,55 @@ def test_a_root_that_is_closed_while_used_keeps_its_handle_until_then(tmp_path):
 # --- any path ---------------------------------------------------------------------------------------------------------
 
 TRICKS = st.sampled_from(
-    ["..", ".", "%2e%2e", "%2E.", "..%2f", "%2f", "%5c..", "..\\", "%00", "%c0%ae%c0%ae", "%c0%af", "%e0%80%ae", "%252e%252e",
-     "%u002e", "\u00e9", "%ff", "%0a", "%0d%0a", "~", "out", "out-folder", "sibling", "sub", "up", "root", "in", "a.txt",
-     "share_evil", "s.txt", "secret.txt", "proc", "", " ", "etc", "passwd", "...", "..;", "%", "%2", "%zz", "a" * 300]
+    [
+        "..",
+        ".",
+        "%2e%2e",
+        "%2E.",
+        "..%2f",
+        "%2f",
+        "%5c..",
+        "..\\",
+        "%00",
+        "%c0%ae%c0%ae",
+        "%c0%af",
+        "%e0%80%ae",
+        "%252e%252e",
+        "%u002e",
+        "\u00e9",
+        "%ff",
+        "%0a",
+        "%0d%0a",
+        "~",
+        "out",
+        "out-folder",
+        "sibling",
+        "sub",
+        "up",
+        "root",
+        "in",
+        "a.txt",
+        "share_evil",
+        "s.txt",
+        "secret.txt",
+        "proc",
+        "",
+        " ",
+        "etc",
+        "passwd",
+        "...",
+        "..;",
+        "%",
+        "%2",
+        "%zz",
+        "a" * 300,
+    ]
 )
-PIECES = st.one_of(TRICKS, st.text(st.characters(min_codepoint=1, max_codepoint=255), max_size=8), st.tuples(TRICKS, TRICKS).map("".join))
+PIECES = st.one_of(
+    TRICKS,
+    st.text(st.characters(min_codepoint=1, max_codepoint=255), max_size=8),
+    st.tuples(TRICKS, TRICKS).map("".join),
+)
 PATHS = st.lists(PIECES, max_size=8).map(lambda pieces: "/xfer/" + "/".join(pieces))
 SEEN = {"paths": 0, "served": 0}
 
@@ -180,8 +242,15 @@ def fenced(tmp_path_factory):
     (base / "secret.txt").write_bytes(SECRET)
     (base / "share_evil").mkdir()
     (base / "share_evil" / "s.txt").write_bytes(SECRET)
-    for name, goal in {"out": "../secret.txt", "out-folder": "..", "sibling": str(base / "share_evil"), "in": "a.txt",
-                       "sub/up": "../..", "sub/root": "..", "proc": "/proc/self/root"}.items():
+    for name, goal in {
+        "out": "../secret.txt",
+        "out-folder": "..",
+        "sibling": str(base / "share_evil"),
+        "in": "a.txt",
+        "sub/up": "../..",
+        "sub/root": "..",
+        "proc": "/proc/self/root",
+    }.items():
         (inside / name).symlink_to(goal)
     roots = [Root(str(inside)), Root(str(inside), kernel=False)]
     yield roots
