@@ -23,7 +23,7 @@ _QUICK: Final = r"(?<!\S)https://(?!api\.)([a-z0-9][a-z0-9-]{0,62}\.trycloudflar
 _REGISTERED: Final = "Registered tunnel connection"
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _HOST_NAME: Final = rf"{_LABEL}(?:\.{_LABEL})+"
-_SECRET_FORM: Final = r"[A-Za-z0-9+/=_.-]{16,4096}"
+_LONG_WORD: Final = r"[A-Za-z0-9+/=_.-]{16,4096}"
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,7 +95,7 @@ def _named(wish: Wish, _origin: str) -> Launch:
         raise CannotTunnel(
             "A named tunnel needs the host name that it has at Cloudflare.", hint="Give it with --hostname."
         )
-    if wish.token is None or not re.fullmatch(_SECRET_FORM, wish.token):
+    if wish.token is None or not re.fullmatch(_LONG_WORD, wish.token):
         raise CannotTunnel(
             "A named tunnel needs its token.", hint="Give a file that holds it with --token-file, or set TUNNEL_TOKEN."
         )
