@@ -38,7 +38,7 @@ _COLUMNS: Final = (("name", "Name"), ("size", "Size"), ("mtime", "Modified (UTC)
 def as_page(asked: Request, listing: Listing, *, there: bool) -> Response:
     """Write the page."""
     style, script = _asset("page.css"), _asset("page.js")
-    title = "/" + "/".join(readable(part) for part in asked.shown)
+    title = "/".join(readable(part) for part in (asked.share.path.name, *asked.shown)) or "/"
     body = "".join(
         (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
@@ -117,11 +117,14 @@ _UPLOAD: Final = (
 
 
 def _crumbs(asked: Request) -> str:
-    links = [f'<a href="{PREFIX}/">{html.escape(readable(asked.share.path.name) or "/")}</a>']
-    for depth, part in enumerate(asked.shown, 1):
-        where = html.escape(href(asked.shown[:depth], folder=True))
-        links.append(f'<a href="{where}">{html.escape(readable(part))}</a>')
-    return '<span aria-hidden="true"> / </span>'.join(links)
+    """The way from the share to this folder, which itself is no link."""
+    names = (asked.share.path.name or "/", *asked.shown)
+    shown = [html.escape(readable(name)) for name in names]
+    links = [
+        f'<a href="{html.escape(href(asked.shown[:depth], folder=True))}">{name}</a>'
+        for depth, name in enumerate(shown[:-1])
+    ]
+    return '<span class="slash"> / </span>'.join([*links, f'<span aria-current="page">{shown[-1]}</span>'])
 
 
 def _table(asked: Request, listing: Listing) -> str:
