@@ -15,6 +15,8 @@ import threading
 import time
 
 import pytest
+from asset_server import serving as assets_served
+from asset_server import sha256
 from fake_dufs import BIG, FakeDufs
 from harness import running, until
 
@@ -199,6 +201,7 @@ def behind(tmp_path_factory):
         behind.share()
         yield behind
         daemon.alive()
+        assert "Traceback" not in daemon.stderr
 
 
 def test_a_path_as_setting_has_dufs_serve(behind):
@@ -317,6 +320,19 @@ def test_a_client_that_leaves_frees_its_place(behind):
     assert time.monotonic() - began < 1.5
 
 
+def test_a_client_that_leaves_its_upload_behind_frees_its_place(behind):
+    """Row X10: half of it never reaches the program behind; what did is ended."""
+    head = f"PUT /xfer/never?{{}} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {behind.daemon.token}\r\n"
+    for sent, target in ((500_000, "half"), (1_000_000, "whole")):
+        with socket.create_connection(("127.0.0.1", behind.daemon.port)) as sock:
+            sock.sendall(head.format(target).encode() + b"Content-Length: 1000000\r\n\r\n" + b"x" * sent)
+            if target == "whole":
+                until(lambda: behind.fake.notes("requests")[-1]["target"].endswith("?whole"), what="the upload")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    until(lambda: {"what": "/xfer/never?whole"} in behind.fake.notes("left"), what="the end of the exchange")
+    assert not [request for request in behind.fake.notes("requests") if request["target"].endswith("?half")]
+
+
 def test_a_slow_reader_holds_neither_memory_nor_anybody_else(behind):
     """Issue: streaming without holding the loop; a response waits for room instead of piling up."""
     behind.get("ok")
@@ -405,3 +421,60 @@ def test_dufs_on_the_path_serves_when_it_is_asked_for(tmp_path, monkeypatch):
         assert daemon.client().send("GET", "/xfer/ok").body == b"ok\n"
         assert shlex.join(fake.notes("runs")[0]["argv"]).endswith(str(tmp_path))
         assert told["port"] != daemon.port
+
+
+@pytest.fixture
+def fetching(tmp_path, monkeypatch):
+    """A daemon that has to fetch dufs from a server on loopback, by the operator's pin."""
+    monkeypatch.setenv("PATH", os.defpath)
+    fake = FakeDufs(tmp_path)
+    programs = tmp_path / "home" / "bin"
+    programs.mkdir(parents=True, mode=0o700)
+    (programs / "dufs.mode").write_text("good")
+    with assets_served() as assets, running(tmp_path / "home", settings={"xfer": {"server": "dufs"}}) as daemon:
+        assets.data = fake.path.read_bytes()
+        pin = {"name": "dufs", "version": "9.9.9", "url": f"{assets.url}/dufs-9", "sha256": sha256(assets.data)}
+        (tmp_path / "pin.json").write_text(json.dumps(pin))
+        done = daemon.cli("obtain", "--pin", str(tmp_path / "pin.json"))
+        assert done.returncode == 0, done.stderr
+        yield assets, daemon, programs / "dufs"
+
+
+def test_dufs_is_fetched_by_its_hash_and_told(fetching, tmp_path):
+    """Seed: fetched, checked, on record before it runs, and named in the answer; the second time it is there."""
+    _, daemon, installed = fetching
+    client = daemon.session()
+    told = share(client, tmp_path)
+    assert told["installed"]["dufs"]["version"] == "9.9.9"
+    assert [record["args"]["action"] for record in records(daemon)] == ["install", "share"]
+    assert installed.stat().st_mode & 0o777 == 0o755
+    assert daemon.client().send("GET", "/xfer/ok").body == b"ok\n"
+    assert share(client, tmp_path)["installed"] == {"dufs": None}
+
+
+def refused_install(daemon, path, *words):
+    """Share, and see it refused with these words and an install that failed on record."""
+    answer = daemon.session().call("xfer_share", path=str(path))
+    assert answer.result["isError"] is True
+    assert [word for word in words if word not in answer.text] == []
+    (install,) = records(daemon)
+    assert install["args"]["action"] == "install"
+    assert install["args"]["error"]
+    assert install["args"]["asset"] == "dufs-9"
+
+
+def test_a_wrong_hash_installs_nothing(fetching, tmp_path):
+    """Row X14."""
+    assets, daemon, installed = fetching
+    assets.data += b"# evil"
+    refused_install(daemon, tmp_path, "xfer.dufs")
+    assert not installed.exists()
+    daemon.alive()
+
+
+def test_a_file_that_is_not_ours_is_not_overwritten(fetching, tmp_path):
+    """Row X14: it is left alone, and its hash is told."""
+    _, daemon, installed = fetching
+    installed.write_text("somebody's own")
+    refused_install(daemon, tmp_path, sha256(b"somebody's own"))
+    assert installed.read_text() == "somebody's own"
