@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import email
 import hashlib
 import io
@@ -699,12 +700,9 @@ def test_a_share_that_is_closed_ends_what_is_being_read(tmp_path):
         served.shares.share.close()
         until(lambda: served.running.connections == 0, "the connection is closed")
         got = 0
-        with pytest.raises((ConnectionError, EOFError)):
-            while got < 1 << 30:
-                piece = sock.recv(1 << 20)
+        with contextlib.suppress(ConnectionError):
+            while piece := sock.recv(1 << 20):
                 got += len(piece)
-                if not piece:
-                    raise EOFError
         assert got < 1 << 29
 
 
@@ -735,7 +733,7 @@ def test_no_descriptor_is_left_open(served):
     """Ours: by whatever way a request ends."""
 
     def settled() -> int:
-        return len(os.listdir("/proc/self/fd"))
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # As many as there are names.
 
     served.get("data.bin")
     before = settled()

@@ -1,5 +1,7 @@
 """The fence around a share: what a path, a link or a swap can reach, by the kernel's way and by our own."""
 
+# ruff: noqa: PTH104, PTH109, PTH123, PTH208, PT011, BLE001, PT017, SIM105 - system calls and what they raise are the subject
+
 from __future__ import annotations
 
 import os
