@@ -5,6 +5,7 @@ actor        owns                                        hands on to            
 ===========  ==========================================  =====================  =========  ====================
 Front        parked exchanges, admission                 Sessions               the socket the daemon ends
 Sessions     the session table                           AuditWriter            65,536     restarted, sessions stay
+Events       what was observed, and who watches                                 8,192      restarted, watchers stay
 AuditWriter  the log files                               who the record says    131,072    restarted
 Executor     running calls, the pool of workers          Worker, Gate           131,072    restarted, calls go on
 Worker       one blocking tool at a time                 AuditWriter, Jobs      2          replaced by Executor

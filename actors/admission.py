@@ -84,7 +84,8 @@ class Admission:
         self._executor = run_calls
         self._most = in_flight
         self._clock = clock
-        self._stopping = False
+        self.stopping = False
+        """Whether nothing is let in any more."""
         self._open: dict[int, Pending] = {}
 
     def __len__(self) -> int:
@@ -105,7 +106,7 @@ class Admission:
         Raises:
             Busy, Stopping: it is not let in.
         """
-        if self._stopping:
+        if self.stopping:
             raise Stopping("the daemon is stopping", hint="Connect again in a moment.")
         if len(self._open) >= self._most + RESERVE:
             raise Busy(f"{len(self._open)} requests are in flight.", hint="Try again in a moment.")
@@ -124,9 +125,16 @@ class Admission:
         """The calls that are not answered yet."""
         return [pending.call for pending in list(self._open.values()) if pending.call is not None]
 
+    def aged_calls(self) -> list[tuple[Call, float]]:
+        """The calls that are not answered yet, oldest first, each with its age in seconds."""
+        now = self._clock.monotonic()
+        return [
+            (pending.call, now - pending.since) for pending in list(self._open.values()) if pending.call is not None
+        ]
+
     def stop(self) -> None:
         """Refuse what comes from now on; what is in flight goes on."""
-        self._stopping = True
+        self.stopping = True
 
     def tend(self) -> None:
         """Turn slow answers into streams, keep silent ones alive, and have answered what got lost. Once a second."""

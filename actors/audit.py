@@ -24,7 +24,9 @@ from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    Written = Callable[[str, Sequence[Any]], None]
 
 logger = logging.getLogger("a2mcp.audit")
 
@@ -78,15 +80,23 @@ Command = Start | Done | Event | GetCounts
 
 
 class AuditWriter(Actor[Command]):
-    """Owns the journal."""
+    """Owns the journal.
+
+    Args:
+        mailbox: made by ``mailbox_for``.
+        journal: the log.
+        clock: for the time of each record.
+        written: is told of each group of messages with their time once their records are written; must not block.
+    """
 
     MAILBOX: ClassVar[int] = 131_072
     BATCH: ClassVar[int] = 512
 
-    def __init__(self, mailbox: Mailbox, *, journal: Journal, clock: Clock) -> None:
+    def __init__(self, mailbox: Mailbox, *, journal: Journal, clock: Clock, written: Written | None = None) -> None:
         super().__init__(mailbox)
         self._journal = journal
         self._clock = clock
+        self._written = written
 
     def handle(self, batch: Sequence[Any]) -> None:
         """Write the group, then handle each message: what is left to do of it is to pass it on."""
@@ -95,6 +105,8 @@ class AuditWriter(Actor[Command]):
         lines = [line for item in batch if (line := _line_of(item, now))]
         if lines:
             self._append(lines)
+            if self._written is not None:
+                self._written(now, batch)
         # From here on nothing is given back, even by a dying writer: its replacement would write it a second time.
         self._taken = []
         for item in batch:

@@ -26,9 +26,9 @@ from a2mcp.config import instance, load
 from a2mcp.config import token as tokens
 from a2mcp.errors import A2mcpError
 from a2mcp.http.app import make_app
+from a2mcp.http.events import EventServer
 from a2mcp.http.guard import Guard
 from a2mcp.http.operator import bind_operator_socket, make_operator_app
-from a2mcp.http.server.listen import affordable_connections, bind
 from a2mcp.http.server.server import Server
 from a2mcp.http.server.unix import OperatorServer
 from a2mcp.http.xfer import Files
@@ -41,6 +41,8 @@ from a2mcp.tools.registry import LocalHost, Registry
 from a2mcp.tools.xfer import BridgeHost
 from actors import jobs, sessions
 from actors import system as systems
+from actors.doors import affordable, listen
+from actors.observing import Warnings
 from actors.operator import Operator
 
 if TYPE_CHECKING:
@@ -89,7 +91,10 @@ class Daemon:
         bearer = Bearer(settings.token)
         hosts = AllowedHosts(settings.host, settings.allowed_hosts)
         port = sock.getsockname()[1]
-        operator_socket = bind_operator_socket(home)  # Before any thread: it sets the umask for a moment.
+        # Before any thread: it sets the umask for a moment.
+        operator_socket, events_socket = (
+            bind_operator_socket(home, path) for path in (home.socket, home.events_socket)
+        )
         registry = Registry((LocalHost(builtin_tools(settings.tools.names)), *more.hosts, BridgeHost()))
         facts = Facts(tools=registry.specs, approval=settings.approval)
         resources = Resources(self._views(), files="read" in settings.tools.names)
@@ -107,7 +112,7 @@ class Daemon:
         )
         self._files = Files(self._system.stand)
         self._server = Server(
-            make_app(self._system.front, self._files),
+            make_app(self._system.front, self._files, probe=self._system.lookout, metrics=settings.observe.metrics),
             sock,
             guard=Guard(
                 bearer,
@@ -116,7 +121,7 @@ class Daemon:
                 mcp_body_bytes=settings.limits.mcp_body_bytes,
                 upload_bytes=settings.xfer.upload_bytes,
             ),
-            connections=_connections(settings),
+            connections=affordable(settings),
             sinks=self._files.sink,
             on_tick=self._tick,
         )
@@ -131,6 +136,8 @@ class Daemon:
             stop=self.ask_to_stop,
         )
         self._operator_server = OperatorServer(make_operator_app(self._operator), operator_socket)
+        self._event_server = EventServer(events_socket, self._system.lookout.watch)
+        self._warnings = Warnings(self._system.news)
         self._greeting = f"a2mcp listening on {base}/ (token {tokens.prefix(settings.token)})"
 
     @classmethod
@@ -148,7 +155,7 @@ class Daemon:
             loaded = load.load(home.config)
             for warning in (*lock.warnings, *loaded.warnings):
                 logger.warning("[a2mcp] warning: %s", warning)
-            return cls(home, loaded.settings, lock, _listen(home, loaded.settings), more)
+            return cls(home, loaded.settings, lock, listen(home, loaded.settings), more)
         except A2mcpError:
             lock.release()
             raise
@@ -160,6 +167,8 @@ class Daemon:
             signal.signal(number, self._on_signal)
         self._operator.publish()
         self._operator_server.start()
+        self._event_server.start()
+        logging.getLogger("a2mcp").addHandler(self._warnings)
         _say(self._greeting)
         # What is there now stays for good: the collector need not look at it again and again.
         gc.collect()
@@ -241,7 +250,9 @@ class Daemon:
             # Taken from the end, and each of them whatever became of the ones before it.
             steps.callback(self._lock.release)
             steps.callback(self._home.socket.unlink, missing_ok=True)
+            steps.callback(self._home.events_socket.unlink, missing_ok=True)
             steps.callback(endpoints.withdraw, self._home.endpoint, pid=os.getpid())
+            steps.callback(self._event_server.stop)
             steps.callback(self._system.stop)
             steps.callback(self._let_commands_end, self._clock.monotonic() + grace_s)
             steps.callback(self._system.abort, grace_s=grace_s)
@@ -260,35 +271,6 @@ def _occupy_standard_descriptors() -> None:
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= FD:
         pass
     os.close(descriptor)
-
-
-def _listen(home: Home, settings: Settings) -> socket.socket:
-    sock, as_asked = bind(settings.host, settings.port or 0)
-    port = sock.getsockname()[1]
-    if not as_asked:
-        logger.warning(
-            "[a2mcp] warning: port %d is taken; this time it is %d. Free the port, or update the clients' settings.",
-            settings.port,
-            port,
-        )
-    if settings.port is None:
-        try:
-            load.keep_port(home.config, port)
-        except A2mcpError as error:
-            logger.warning("[a2mcp] warning: the port could not be kept in the settings: %s", error)
-    return sock
-
-
-def _connections(settings: Settings) -> int:
-    wanted = settings.limits.connections
-    affordable = affordable_connections(wanted)
-    if affordable < wanted:
-        logger.warning(
-            "[a2mcp] warning: the limit on open files allows %d connections, not %d. Raise it with `ulimit -n`.",
-            affordable,
-            wanted,
-        )
-    return affordable
 
 
 def _say(line: str) -> None:

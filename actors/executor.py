@@ -5,19 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
-import msgspec
-
 from a2mcp.audit.record import ABORTED, CANCELLED
 from a2mcp.errors import A2mcpError, Internal, NotExposed
-from a2mcp.library.desk import Desk
 from a2mcp.policy import consent
-from a2mcp.policy.approval import ApprovalSettings, Rule, decide, denied
-from a2mcp.protocol.interviews import Interviews
+from a2mcp.policy.approval import Rule, decide, denied
 from a2mcp.protocol.jsonrpc import Answer
 from a2mcp.tools import call as calls
 from a2mcp.tools.call import Call
-from a2mcp.tools.context import Context
-from a2mcp.tools.registry import Entry, Registry
+from a2mcp.tools.registry import Entry
 from a2mcp.tools.result import PENDING, Encoded, Needs, Refusal, Result, text
 from a2mcp.tools.spec import Lane
 from a2mcp.types import CallId
@@ -25,12 +20,15 @@ from actors import audit, gate, jobs
 from actors.kit import Actor
 from actors.pool import Pool
 from actors.ref import Ask, Mailbox, Message, Ref
+from actors.surroundings import Running, Surroundings
 from actors.worker import Returned, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 WITHDRAWN = "The caller cancelled this call."
+STOPPED = "The operator stopped this call."
+GO_ON = "The operator allowed this call; it runs now."
 LOST = "The daemon lost this call. Whether the tool ran is not known."
 
 
@@ -68,9 +66,10 @@ class GetRunning(Ask[int], frozen=True):
 
 
 class Cancel(Message, frozen=True):
-    """End a call that its caller does not want any more, and what runs for it."""
+    """End a call that its caller or the operator does not want any more, and what runs for it."""
 
     call: Call
+    reason: str = WITHDRAWN
 
 
 class Replied(Message, frozen=True):
@@ -80,25 +79,6 @@ class Replied(Message, frozen=True):
 
 
 Command = Execute | Ended | Sweep | Abort | Cancel | Replied | GetRunning | Returned | gate.Answered
-
-
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the executor needs of the rest of the daemon."""
-
-    registry: Registry
-    approval: ApprovalSettings
-    context_for: Callable[[Call], Context]
-    audit_writer: Ref[audit.Command]
-    gate: Ref[gate.Command]
-    jobs: Ref[jobs.JobsMessage]
-    interviews: Interviews
-    desk: Desk
-
-
-class Running(msgspec.Struct, frozen=True):
-    """The calls in flight by our id. Outlives the actor, so that a restart forgets none."""
-
-    calls: dict[CallId, Call] = msgspec.field(default_factory=dict)
 
 
 class Executor(Actor[Command]):
@@ -120,8 +100,8 @@ class Executor(Actor[Command]):
                 self._step(call, self._execute)
             case Returned():
                 self._returned(message)
-            case Cancel(call=call):
-                self._cancel(call)
+            case Cancel(call=call, reason=reason):
+                self._cancel(call, reason)
             case Replied(answer=answer):
                 self._replied(answer)
             case Ended(call_id=call_id):
@@ -169,7 +149,9 @@ class Executor(Actor[Command]):
 
     def _prompt(self, call: Call) -> None:
         """Have somebody asked: the caller's own user where the operator wants that and it can be, else the operator."""
-        if not self._around.approval.ask_caller:
+        if self._around.grants.covers(call.tool, call.session_id):
+            self._execute_allowed(call)
+        elif not self._around.approval.ask_caller:
             self._hold(call)
         elif consent.word(call.exchange.caller.answers) is not consent.Word.NOTHING:
             self._go_on(call)
@@ -199,13 +181,13 @@ class Executor(Actor[Command]):
         elif refusal is not None:
             self._finish(call, text(refusal, is_error=True))
         else:
-            self._execute_allowed(call)
+            self._execute_allowed(call, said=GO_ON)
 
-    def _execute_allowed(self, call: Call) -> None:
+    def _execute_allowed(self, call: Call, *, said: str | None = None) -> None:
         """Run a call that has waited for somebody. Looked up again: meanwhile the tool may have been dropped."""
         entry = self._entry(call)
         if entry is not None:
-            self._start(call, entry)
+            self._start(call, entry, said=said)
 
     def _entry(self, call: Call) -> Entry | None:
         if call.method != calls.TOOLS_CALL:
@@ -216,8 +198,11 @@ class Executor(Actor[Command]):
             self._finish(call, calls.refused(error, call))
             return None
 
-    def _start(self, call: Call, entry: Entry) -> None:
+    def _start(self, call: Call, entry: Entry, *, said: str | None = None) -> None:
         context = self._around.context_for(call)
+        if said is not None:
+            # Over the 0 of "waiting" and under what a tool counts, because progress only rises.
+            context.tell.progress(0.5, None, said)
         if entry.spec.lane is Lane.INLINE:
             outcome = calls.run(entry, call, context)
             if isinstance(outcome, Needs):
@@ -251,8 +236,8 @@ class Executor(Actor[Command]):
             self._calls[call.call_id] = call
             self._step(call, self._go_on)
 
-    def _cancel(self, call: Call) -> None:
-        self._finish(call, text(WITHDRAWN, is_error=True), ended=CANCELLED)
+    def _cancel(self, call: Call, reason: str) -> None:
+        self._finish(call, text(reason, is_error=True), ended=CANCELLED)
         self._around.interviews.forget(call.call_id)
         gate.forget(self._around.gate, call.call_id)
         jobs.cancel(self._around.jobs, call.call_id)
@@ -284,9 +269,9 @@ def sweep(executor: Ref[Command], old: tuple[Call, ...]) -> None:
     executor.tell(Sweep(old))
 
 
-def cancel(executor: Ref[Command], call: Call) -> None:
-    """Have a call ended that its caller does not want any more."""
-    executor.insist(Cancel(call))
+def cancel(executor: Ref[Command], call: Call, reason: str = WITHDRAWN) -> None:
+    """Have a call ended that is not wanted any more; the reason is what the caller is told."""
+    executor.insist(Cancel(call, reason))
 
 
 def replied(executor: Ref[Command], answer: Answer) -> None:

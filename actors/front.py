@@ -195,6 +195,20 @@ class Front:
         return len(self._admission)
 
     @property
+    def stopping(self) -> bool:
+        """Whether requests are refused because the daemon goes down."""
+        return self._admission.stopping
+
+    @property
+    def calls_in_flight(self) -> int:
+        """How many calls are not answered yet."""
+        return len(self._admission.calls())
+
+    def in_flight(self) -> list[tuple[Call, float]]:
+        """The calls that are not answered yet, oldest first, each with its age in seconds."""
+        return self._admission.aged_calls()
+
+    @property
     def listening(self) -> int:
         """How many subscriptions are open."""
         return len(self._listeners)

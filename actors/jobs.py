@@ -6,18 +6,19 @@ outlive the actor: a replacement is given the same ``Runs`` and goes on where th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, assert_never
 
 from a2mcp.audit.record import ABORTED, CANCELLED
 from a2mcp.errors import Internal, ToolError
 from a2mcp.host.jobbook import JobBook
-from a2mcp.host.joblog import Ending, JobLog, Record
+from a2mcp.host.joblog import Ending, JobLog, Page, Record, Stream
 from a2mcp.host.run import Watcher
 from a2mcp.host.runs import Runs
 from a2mcp.tools import jobs as tool
 from a2mcp.tools.commandtext import command_result
 from a2mcp.tools.context import SILENT
-from a2mcp.tools.result import PENDING, Result, _Pending, text
+from a2mcp.tools.result import Result, text
+from a2mcp.types import CallId
 from actors.kit import Actor
 from actors.ref import Ask, Message, Ref, WakeableMailbox
 
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from a2mcp.host.run import Progress, Report
     from a2mcp.tools.context import Limits, Teller, Ticket
     from a2mcp.tools.jobs import JobsParams
-    from a2mcp.types import CallId, JobId
+    from a2mcp.types import JobId
 
+
+T = TypeVar("T")
 
 _ENDED: Final = {Ending.CANCELLED: CANCELLED, Ending.SHUTDOWN: ABORTED}
 """What the record says of a call whose command did not end by itself."""
@@ -83,16 +86,38 @@ class GetReport(Ask["Report | ToolError"], frozen=True):
     job: JobId
 
 
+class GetPage(Ask["Page | ToolError"], frozen=True):
+    """Ask for a part of a job's output."""
+
+    job: JobId
+    stream: Stream
+    offset: int
+    limit: int
+
+
+class Stop(Ask["ToolError | None"], frozen=True):
+    """End a job because the operator says so."""
+
+    job: JobId
+
+
 class GetRecords(Ask[tuple[Record, ...]], frozen=True):
     """Ask how every job stands, oldest first."""
 
 
-JobsMessage = Started | Serve | Cancel | StopAll | GetRunning | GetReport | GetRecords
+JobsMessage = Started | Serve | Cancel | StopAll | GetRunning | GetReport | GetPage | Stop | GetRecords
 
 
-def runs_for(home: Path, clock: Clock, limits: Limits) -> Runs:
-    """Make what the actor looks after: once per daemon, whatever happens to the actor."""
-    log = JobLog(home / "jobs")
+def runs_for(home: Path, clock: Clock, limits: Limits, saved: Callable[[Record], None] | None = None) -> Runs:
+    """Make what the actor looks after: once per daemon, whatever happens to the actor.
+
+    Args:
+        home: the folder that has the folder of the jobs.
+        clock: for time limits.
+        limits: of output.
+        saved: is told how a job stands whenever that is written down.
+    """
+    log = JobLog(home / "jobs", saved=saved) if saved is not None else JobLog(home / "jobs")
     return Runs(clock=clock, log=log, output_bytes=limits.output_bytes, job_bytes=limits.job_bytes)
 
 
@@ -126,7 +151,7 @@ class Jobs(Actor[JobsMessage]):
         self._runs.loop.turn(None if self._wakeable.empty() else 0)
         return self._wakeable.drain()
 
-    def receive(self, message: JobsMessage) -> object:
+    def receive(self, message: JobsMessage) -> object:  # noqa: C901  # One arm a message.
         """Turn a message into a call of ``runs``."""
         match message:
             case Started():
@@ -140,7 +165,11 @@ class Jobs(Actor[JobsMessage]):
             case GetRunning():
                 return self._runs.running()
             case GetReport(job=job):
-                return self._report(job)
+                return _or_error(lambda: self._book.report(job))
+            case GetPage(job=job, stream=stream, offset=offset, limit=limit):
+                return _or_error(lambda: self._page(job, stream, offset, limit))
+            case Stop(job=job):
+                return _or_error(lambda: self._book.stop(job, Watcher(CallId(""), lambda _report: None)))
             case GetRecords():
                 return tuple(self._book.records())
             case _:
@@ -178,11 +207,9 @@ class Jobs(Actor[JobsMessage]):
             progress=_progress_of(message.tell),
         )
 
-    def _report(self, job: JobId) -> Report | ToolError:
-        try:
-            return self._book.report(job)
-        except ToolError as error:
-            return error
+    def _page(self, job: JobId, stream: Stream, offset: int, limit: int) -> Page:
+        self._book.record(job)  # A job that is not there has no empty output.
+        return self._book.page(job, stream, offset, limit)
 
     def _completing(self, ticket: Ticket, step: Callable[[], None]) -> None:
         """Do a step that will complete a call; when it breaks, complete the call here."""
@@ -195,32 +222,19 @@ class Jobs(Actor[JobsMessage]):
             raise
 
 
+def _or_error(ask: Callable[[], T]) -> T | ToolError:
+    """Answer with what went wrong, rather than have it logged as ours."""
+    try:
+        return ask()
+    except ToolError as error:
+        return error
+
+
 def _progress_of(tell: Teller) -> Progress | None:
     """How the progress of a command is told, or None where nobody wants to know."""
     if not tell.wants_progress:
         return None
     return lambda written, line: tell.progress(written, None, line)
-
-
-class Port:
-    """The way to the actor for tools: a ``JobsPort``.
-
-    Args:
-        ref: the actor.
-    """
-
-    def __init__(self, ref: Ref[JobsMessage]) -> None:
-        self._ref = ref
-
-    def start(self, ticket: Ticket, child: Child, tell: Teller = SILENT) -> Literal[_Pending.PENDING]:
-        """Look after a started command; the call completes when it ends, or is handed back as a job."""
-        self._ref.tell(Started(ticket, child, tell))
-        return PENDING
-
-    def serve(self, ticket: Ticket, params: JobsParams, tell: Teller = SILENT) -> Literal[_Pending.PENDING]:
-        """Answer one ``jobs`` call."""
-        self._ref.tell(Serve(ticket, params, tell))
-        return PENDING
 
 
 def running(jobs: Ref[JobsMessage]) -> int:
@@ -239,7 +253,28 @@ def report(jobs: Ref[JobsMessage], job: JobId) -> Report:
     Raises:
         ToolError: there is no such job.
     """
-    answer = jobs.ask(GetReport(job), timeout=5)
+    return _or_raise(jobs.ask(GetReport(job), timeout=5))
+
+
+def page(jobs: Ref[JobsMessage], job: JobId, stream: Stream, offset: int, limit: int) -> Page:
+    """Ask for a part of a job's output; a negative offset counts from its end.
+
+    Raises:
+        ToolError: there is no such job.
+    """
+    return _or_raise(jobs.ask(GetPage(job, stream, offset, limit), timeout=5))
+
+
+def stop(jobs: Ref[JobsMessage], job: JobId) -> None:
+    """Begin to end a job: TERM first, KILL after a grace.
+
+    Raises:
+        ToolError: there is no such job.
+    """
+    _or_raise(jobs.ask(Stop(job), timeout=5))
+
+
+def _or_raise(answer: T | ToolError) -> T:
     if isinstance(answer, ToolError):
         raise answer
     return answer

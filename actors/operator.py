@@ -15,8 +15,9 @@ from a2mcp.clock import iso
 from a2mcp.config import endpoint as endpoints
 from a2mcp.config import token as tokens
 from a2mcp.config.load import replace_token
-from a2mcp.http.ports import AuditFacts, JobFacts, Status, WaitingApproval
+from a2mcp.http.ports import AuditFacts, JobFacts, Status
 from actors import audit, executor, fetcher, gate, jobs, sessions, tunnel
+from actors.deskwork import Deskwork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from actors.system import System
 
 
-class Operator:
+class Operator(Deskwork):
     """The operator's port to one running daemon.
 
     Args:
@@ -55,12 +56,10 @@ class Operator:
         clock: Clock,
         stop: Callable[[], None],
     ) -> None:
-        self._system = system
+        super().__init__(system, home, clock)
         self._bearer = bearer
         self._token = token
-        self._home = home
         self._base = base
-        self._clock = clock
         self._stop = stop
         self._started_at: datetime = clock.now()
         self._started = clock.monotonic()
@@ -104,7 +103,7 @@ class Operator:
         self._bearer.replace(token)
         self._token = token
         self.publish()
-        self._record("rotate")
+        self.record("rotate")
         return token
 
     def publish(self) -> None:
@@ -120,32 +119,6 @@ class Operator:
                 started_at=iso(self._started_at),
             ),
         )
-
-    def approvals(self) -> tuple[WaitingApproval, ...]:
-        """List the calls that wait for the operator, oldest first."""
-        now = self._clock.now()
-        return tuple(
-            WaitingApproval(
-                id=request.id,
-                call_id=request.call_id,
-                tool=request.tool,
-                args=request.args,
-                session_id=request.session_id,
-                waiting_s=round((now - request.since).total_seconds(), 3),
-            )
-            for request in gate.waiting(self._system.refs.gate)
-        )
-
-    def answer(self, approval_id: str, *, approve: bool, reason: str) -> bool:
-        """Let a waiting call go on, or end it with the reason; False when no such call waits."""
-        answered = gate.answer(self._system.refs.gate, approval_id, approve=approve, reason=reason)
-        if answered:
-            self._record("approve" if approve else "deny", id=approval_id)
-        return answered
-
-    def _record(self, action: str, **more: str) -> None:
-        """Leave a trace of what the operator did; of a rotation never the token."""
-        audit.record(self._system.refs.audit, "operator", None, {"action": action, **more})
 
     def jobs(self) -> tuple[JobFacts, ...]:
         """List the commands that outlived their calls."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, assert_never
 
 from a2mcp.errors import A2mcpError, UnknownSession
+from a2mcp.observe.event import SESSION, as_args
 from a2mcp.protocol import jsonrpc
 from a2mcp.protocol.exchange import Exchange
 from a2mcp.protocol.response import Response
@@ -12,6 +13,7 @@ from a2mcp.session.table import SessionTable
 from a2mcp.tools.call import Call
 from a2mcp.types import SessionId
 from actors import audit, executor
+from actors.events import News, no_news
 from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
 
@@ -58,6 +60,12 @@ class Admit(Message, frozen=True):
         self.call.exchange.fail(error)
 
 
+class Close(Ask[bool], frozen=True):
+    """End a session because the operator says so; whether there was one."""
+
+    session_id: SessionId
+
+
 class GetCount(Ask[int], frozen=True):
     """Ask how many sessions are alive."""
 
@@ -66,7 +74,7 @@ class GetList(Ask[list[tuple[SessionId, float]]], frozen=True):
     """Ask which sessions are alive, and for how many seconds each was not seen."""
 
 
-Command = Open | End | Answer | Admit | GetCount | GetList
+Command = Open | End | Answer | Admit | Close | GetCount | GetList
 
 
 class Sessions(Actor[Command]):
@@ -82,11 +90,13 @@ class Sessions(Actor[Command]):
         table: SessionTable,
         audit_writer: Ref[audit.Command],
         run_calls: Ref[executor.Command],
+        news: News = no_news,
     ) -> None:
         super().__init__(mailbox)
         self._table = table
         self._audit = audit_writer
         self._executor = run_calls
+        self._news = news
 
     def receive(self, message: Command) -> int | list[tuple[SessionId, float]] | None:  # noqa: C901  # One arm a message.
         """Look the session up, then answer or hand on."""
@@ -95,7 +105,7 @@ class Sessions(Actor[Command]):
                 self._open(exchange, encoded)
             case End(exchange=exchange):
                 if exchange.session_id is not None:
-                    self._table.close(exchange.session_id)
+                    self._close(exchange.session_id)
                 exchange.reply.complete(Response(204))
             case Answer(exchange=exchange, response=response):
                 if self._alive(exchange):
@@ -103,6 +113,8 @@ class Sessions(Actor[Command]):
             case Admit(call=call):
                 if self._alive(call.exchange):
                     audit.begin(self._audit, call, then=self._executor, message=executor.Execute(call, self._audit))
+            case Close(session_id=session_id):
+                return self._close(session_id, by="operator")
             case GetCount():
                 return len(self._table)
             case GetList():
@@ -113,14 +125,27 @@ class Sessions(Actor[Command]):
 
     def _open(self, exchange: Exchange, encoded: bytes) -> None:
         session_id = self._table.open()
+        self._news(SESSION, status="opened", session=session_id, client=exchange.caller.client)
         body = jsonrpc.result(exchange.request_id, encoded)
         exchange.reply.complete(Response(200, body, (("mcp-session-id", session_id),)))
+
+    def _close(self, session_id: SessionId, *, by: str | None = None) -> bool:
+        if session_id not in self._table:
+            return False
+        self._table.close(session_id)
+        self._news(SESSION, status="ended", session=session_id, args=as_args(by=by))
+        return True
 
     def _alive(self, exchange: Exchange) -> bool:
         if exchange.session_id is not None and self._table.touch(exchange.session_id):
             return True
         exchange.fail(UnknownSession("unknown session"))
         return False
+
+
+def close(sessions: Ref[Command], session_id: SessionId) -> bool:
+    """End a session; False when there is none."""
+    return sessions.ask(Close(session_id), timeout=5)
 
 
 def count(sessions: Ref[Command]) -> int:

@@ -94,6 +94,10 @@ class Supervisor(Actor[Died | Look]):
             if not self._stopping and not self._actors[name].alive():
                 self._restart(self._children[name])
 
+    def gone(self) -> list[str]:
+        """Who is not there now. May be asked from any thread."""
+        return [name for name, actor in list(self._actors.items()) if not actor.alive()]
+
     def end(self, reason: str) -> None:
         """Give up, once: from now on nobody is restarted."""
         if not self._stopping:

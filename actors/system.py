@@ -6,9 +6,7 @@ tells them.
 
 from __future__ import annotations
 
-import os
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
@@ -19,28 +17,32 @@ from a2mcp.config.schema import Settings
 from a2mcp.library.desk import Desk
 from a2mcp.library.shelf import Library
 from a2mcp.obtain.programs import Places, Programs
+from a2mcp.policy.grants import Grants
 from a2mcp.policy.waiting import Waiting
 from a2mcp.protocol.interviews import Interviews
 from a2mcp.protocol.statetoken import StateTokens
-from a2mcp.protocol.telling import CallTeller
 from a2mcp.session.table import SessionTable
-from a2mcp.tools.context import SILENT, Context, JobsPort, Limits, XferPort
 from a2mcp.tools.registry import Registry
 from a2mcp.tunnel.passage import Sign
 from a2mcp.xfer.owner import Owner, Stand
-from actors import audit, executor, fetcher, gate, jobs, sessions, tunnel, xfer
+from actors import audit, events, executor, fetcher, gate, jobs, sessions, tunnel, xfer
 from actors.admission import Admission
 from actors.audit import AuditWriter
-from actors.executor import Executor, Running, Surroundings
+from actors.contexts import contexts, limits_of
+from actors.events import Events, Publisher
+from actors.executor import Executor
 from actors.fetcher import Fetcher
 from actors.front import Front, Ways
 from actors.gate import Gate
+from actors.jobport import Port as JobsPort
 from actors.jobs import Jobs
 from actors.kit import Actor
+from actors.observing import Lookout, Observing, Sizes, job_news, observing
 from actors.pool import Pool
 from actors.ref import Ref
 from actors.sessions import Sessions
 from actors.supervisor import Child, Supervisor, look
+from actors.surroundings import Running, Surroundings
 from actors.tunnel import Line, Tunnel
 from actors.xfer import Sharing, Xfer
 
@@ -52,13 +54,24 @@ if TYPE_CHECKING:
     from a2mcp.tools.call import Call
     from a2mcp.tools.context import Ticket
     from a2mcp.tools.result import Result
+    from actors.contexts import ContextFor
 
-    ContextFor = Callable[[Call], Context]
+    Maker = Callable[[Any], Actor[Any]]
     from actors.ref import Mailbox
 
 GOING_DOWN: Final = "The daemon stopped before this call had ended."
 KILL_AFTER_S: Final = 2.0
-ORDER: Final[tuple[type[Actor[Any]], ...]] = (AuditWriter, Jobs, Gate, Fetcher, Tunnel, Xfer, Executor, Sessions)
+ORDER: Final[tuple[type[Actor[Any]], ...]] = (
+    Events,
+    AuditWriter,
+    Jobs,
+    Gate,
+    Fetcher,
+    Tunnel,
+    Xfer,
+    Executor,
+    Sessions,
+)
 """Of starting; the reverse of stopping. Whoever is told things comes before whoever tells them."""
 
 
@@ -80,6 +93,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
 class Refs(msgspec.Struct, frozen=True):
     """The ways to the actors, in the order of ``ORDER``."""
 
+    events: Ref[events.Command]
     audit: Ref[audit.Command]
     jobs: Ref[jobs.JobsMessage]
     gate: Ref[gate.Command]
@@ -102,10 +116,17 @@ class System(msgspec.Struct, frozen=True):
     """The public address, for whoever wants to tell it."""
     stand: Stand
     """The share, for the route that serves it."""
+    lookout: Lookout
+    news: Publisher
+    approval_s: float | None
 
     def tick(self) -> None:
         """Look after what got lost. Called once a second by the server's loop."""
-        self.front.tend(self.clock.monotonic())
+        now = self.clock.monotonic()
+        self.front.tend(now)
+        self.lookout.tend(now)
+        if self.approval_s is not None:
+            gate.expire(self.refs.gate, self.approval_s)
         xfer.tend(self.refs.xfer, self.stand)
         look(self.supervisor)
 
@@ -128,26 +149,79 @@ class System(msgspec.Struct, frozen=True):
         self.supervisor.stop_children()
 
 
+class _State(msgspec.Struct, frozen=True):
+    """What outlives every actor."""
+
+    seen: Observing
+    journal: Journal
+    sessions: SessionTable
+    waiting: Waiting[gate.Held]
+    grants: Grants
+    programs: Programs
+    tokens: StateTokens
+    sign: Sign
+    stand: Stand
+
+
 def start(ground: Ground) -> System:
     """Start every actor; the system is ready when this returns."""
     boxes: dict[type[Actor[Any]], Mailbox] = {kind: kind.mailbox_for(kind.__name__) for kind in ORDER}
     refs = Refs(*(Ref(box) for box in boxes.values()))
-    context_for = _contexts(ground, jobs.Port(refs.jobs), xfer.Port(refs.xfer, ground.clock))
-    tokens = StateTokens(ground.settings.token, ground.clock)
-    programs, sign, stand = _programs(ground), Sign(), Stand(ground.clock, ground.settings.xfer)
-    makers: tuple[Callable[[Any], Actor[Any]], ...] = (
-        _audit_writer(ground),
-        _jobs(ground, refs),
-        _gate(ground),
-        partial(Fetcher, programs=programs, audit_writer=refs.audit),
-        _tunnel(ground, refs, sign),
-        _xfer(ground, refs, sign, stand),
-        _executor(ground, refs, context_for, tokens),
-        _sessions(ground, refs),
-    )
+    context_for = _context_for(ground, refs)
+    state = _state(ground, refs)
+    makers = _makers(ground, refs, state, context_for)
     supervisor = Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up)
     supervisor.start_children([Child(box, make) for box, make in zip(boxes.values(), makers, strict=True)])
-    return System(_front(ground, refs, context_for, tokens), refs, supervisor, ground.clock, programs, sign, stand)
+    front = _front(ground, refs, context_for, state.tokens)
+    sizes = Sizes(tuple(boxes.values()), state.journal, state.sessions, state.waiting)
+    return System(
+        front=front,
+        refs=refs,
+        supervisor=supervisor,
+        clock=ground.clock,
+        programs=state.programs,
+        tunnel=state.sign,
+        stand=state.stand,
+        lookout=Lookout(refs.events, state.seen.state, supervisor, front, sizes, ground.clock),
+        news=state.seen.news,
+        approval_s=ground.settings.approval.timeout_s,
+    )
+
+
+def _state(ground: Ground, refs: Refs) -> _State:
+    settings, clock = ground.settings, ground.clock
+    return _State(
+        seen=observing(refs.events, ground.home, settings.observe, ground.registry, clock),
+        journal=Journal(ground.home.audit, clock=clock, sync=settings.audit.sync),
+        sessions=SessionTable(clock=clock, limit=settings.limits.sessions),
+        waiting=Waiting(settings.limits.in_flight, clock),
+        grants=Grants(ground.home.grants, clock),
+        programs=_programs(ground),
+        tokens=StateTokens(settings.token, clock),
+        sign=Sign(),
+        stand=Stand(clock, settings.xfer),
+    )
+
+
+def _makers(ground: Ground, refs: Refs, state: _State, context_for: ContextFor) -> tuple[Maker, ...]:
+    """What makes each actor, now and after each death, in the order of ``ORDER``."""
+    news = state.seen.news
+    return (
+        state.seen.make,
+        partial(AuditWriter, journal=state.journal, clock=ground.clock, written=news.written),
+        _jobs(ground, refs, news),
+        partial(Gate, waiting=state.waiting, grants=state.grants, news=news),
+        partial(Fetcher, programs=state.programs, audit_writer=refs.audit),
+        _tunnel(ground, refs, state.sign),
+        _xfer(ground, refs, state.sign, state.stand),
+        _executor(ground, refs, context_for, state.tokens, state.grants),
+        partial(Sessions, table=state.sessions, audit_writer=refs.audit, run_calls=refs.executor, news=news),
+    )
+
+
+def _context_for(ground: Ground, refs: Refs) -> ContextFor:
+    jobs_port, xfer_port = JobsPort(refs.jobs), xfer.Port(refs.xfer, ground.clock)
+    return contexts(ground.settings, ground.home.root, ground.clock, jobs_port, xfer_port)
 
 
 def _front(ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens) -> Front:
@@ -164,13 +238,8 @@ def _front(ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTok
     return Front(admission, ways)
 
 
-def _audit_writer(ground: Ground) -> Callable[[Mailbox], AuditWriter]:
-    journal = Journal(ground.home.audit, clock=ground.clock, sync=ground.settings.audit.sync)
-    return partial(AuditWriter, journal=journal, clock=ground.clock)
-
-
-def _jobs(ground: Ground, refs: Refs) -> Callable[[Any], Jobs]:
-    runs = jobs.runs_for(ground.home.root, ground.clock, _limits(ground))
+def _jobs(ground: Ground, refs: Refs, news: Publisher) -> Callable[[Any], Jobs]:
+    runs = jobs.runs_for(ground.home.root, ground.clock, limits_of(ground.settings), job_news(news))
     return partial(Jobs, runs=runs, finish=partial(_finish, refs))
 
 
@@ -178,10 +247,6 @@ def _finish(refs: Refs, ticket: Ticket, result: Result, *, ended: str | None = N
     # Our tickets are our calls: the executor made them.
     audit.finish(refs.audit, cast("Call", ticket), result, ended=ended)
     executor.ended(refs.executor, ticket.call_id)
-
-
-def _gate(ground: Ground) -> Callable[[Mailbox], Gate]:
-    return partial(Gate, waiting=Waiting(ground.settings.limits.in_flight, ground.clock))
 
 
 def _programs(ground: Ground) -> Programs:
@@ -218,11 +283,12 @@ def _xfer(ground: Ground, refs: Refs, sign: Sign, stand: Stand) -> Callable[[Mai
 
 
 def _executor(
-    ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens
+    ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens, grants: Grants
 ) -> Callable[[Mailbox], Executor]:
     around = Surroundings(
         registry=ground.registry,
         approval=ground.settings.approval,
+        grants=grants,
         context_for=context_for,
         audit_writer=refs.audit,
         gate=refs.gate,
@@ -232,39 +298,3 @@ def _executor(
     )
     pool = Pool(clock=ground.clock, run_calls=refs.executor)
     return partial(Executor, running=Running(), pool=pool, around=around)
-
-
-def _sessions(ground: Ground, refs: Refs) -> Callable[[Mailbox], Sessions]:
-    table = SessionTable(clock=ground.clock, limit=ground.settings.limits.sessions)
-    return partial(Sessions, table=table, audit_writer=refs.audit, run_calls=refs.executor)
-
-
-def _limits(ground: Ground) -> Limits:
-    limits = ground.settings.limits
-    return Limits(output_bytes=limits.output_bytes, job_bytes=limits.job_bytes)
-
-
-def _contexts(ground: Ground, port: JobsPort, xfer_port: XferPort) -> ContextFor:
-    """Make what builds the context of each call."""
-    limits = _limits(ground)
-    cwd = ground.settings.cwd or Path(os.getcwd())  # noqa: PTH109  # Path.cwd() imports more at every start.
-    home, clock = ground.home.root, ground.clock
-
-    def context_for(call: Call) -> Context:
-        caller = call.exchange.caller
-        return Context(
-            ticket=call,
-            cwd=cwd,
-            home=home,
-            limits=limits,
-            jobs=port,
-            clock=clock,
-            xfer=xfer_port,
-            cancelled=call.has_ended,
-            tell=CallTeller(call.exchange, call.tool) if call.exchange.dialect.streams else SILENT,
-            answers=caller.answers,
-            capabilities=caller.capabilities,
-            state=caller.state,
-        )
-
-    return context_for

@@ -6,12 +6,16 @@ import http.client
 import os
 import socket
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 
 from a2mcp.errors import A2mcpError, NoDaemon
+from a2mcp.http.facts import Answered, CallFacts
 from a2mcp.http.ports import JobFacts, Status, WaitingApproval
+from a2mcp.observe.event import Event, Wanted
 from a2mcp.obtain.programs import ProgramFacts
+from a2mcp.policy.grants import Grant, Word
 from a2mcp.tunnel.passage import TunnelFacts
 
 if TYPE_CHECKING:
@@ -65,10 +69,34 @@ class OperatorClient:
         """List the calls that wait for the operator."""
         return self._ask("GET", "/approvals", tuple[WaitingApproval, ...])
 
-    def answer(self, approval_id: str, *, approve: bool, reason: str = "") -> None:
+    def answer(self, approval_id: str, word: Word) -> Answered:
         """Decide about a waiting call."""
-        body = {"id": approval_id, "approve": approve, "reason": reason}
-        self._ask("POST", "/approvals", dict[str, Any], body)
+        return self._ask("POST", "/approvals", Answered, {"id": approval_id, **msgspec.to_builtins(word)})
+
+    def grants(self) -> tuple[Grant, ...]:
+        """List what is allowed beyond one call."""
+        return self._ask("GET", "/grants", tuple[Grant, ...])
+
+    def revoke(self, grant_id: str) -> Grant:
+        """Have a tool asked about again."""
+        return self._ask("POST", "/grants/revoke", Grant, {"id": grant_id})
+
+    def events(self, wanted: Wanted, *, limit: int, after: int | None = None) -> tuple[Event, ...]:
+        """Ask for kept events: the last ones, or those after a number."""
+        chosen = {"after": after, "limit": limit, **msgspec.to_builtins(wanted)}
+        return self._ask("GET", f"/events?{query_of(chosen)}", tuple[Event, ...])
+
+    def calls(self) -> tuple[CallFacts, ...]:
+        """List the calls in flight."""
+        return self._ask("GET", "/calls", tuple[CallFacts, ...])
+
+    def cancel(self, call_id: str) -> None:
+        """End a call in flight."""
+        self._ask("POST", "/calls/cancel", dict[str, Any], {"id": call_id})
+
+    def stop_job(self, job_id: str) -> None:
+        """Begin to end a command."""
+        self._ask("POST", "/jobs/stop", dict[str, Any], {"id": job_id})
 
     def jobs(self) -> tuple[JobFacts, ...]:
         """List the commands that outlived their calls."""
@@ -112,7 +140,7 @@ class OperatorClient:
         raise A2mcpError(fault.text, hint=fault.hint)
 
     def _exchange(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-        connection = _UnixConnection(self._home.socket, self._timeout)
+        connection = UnixConnection(self._home.socket, self._timeout)
         try:
             connection.request(method, path, body)
             response = connection.getresponse()
@@ -128,12 +156,20 @@ class OperatorClient:
             connection.close()
 
 
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path, timeout: float) -> None:
+def query_of(facts: dict[str, Any]) -> str:
+    """Write a query; what is None is left out."""
+    return urlencode({name: value for name, value in facts.items() if value is not None})
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """A connection to a socket that must be ours."""
+
+    def __init__(self, path: Path, timeout: float | None) -> None:
         super().__init__("localhost", timeout=timeout)
         self._path = path
 
     def connect(self) -> None:
+        """Connect, unless the socket belongs to another user."""
         # SECURITY: a socket in a shared folder could be somebody else's, who would like to be asked for decisions.
         if self._path.stat().st_uid != os.geteuid():
             raise PermissionError("the socket belongs to another user")

@@ -28,6 +28,8 @@ VERBS: Final = (
     "approvals",
     "approve",
     "deny",
+    "observe",
+    "top",
     "audit",
     "jobs",
     "tunnel",

@@ -34,6 +34,11 @@ _OURS: Final = frozenset(
         "daemon.log",
         "daemon.log.1",
         "endpoint.json",
+        "events.db",
+        "events.db-shm",
+        "events.db-wal",
+        "events.sock",
+        "grants.json",
         "installs.json",
         "jobs",
         "lock",
@@ -61,8 +66,17 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     socket: Path
     """The operator's channel; elsewhere than in ``root`` when its path would be too long for a socket."""
     jobs: Path
+    events: Path
+    """The store of what was observed."""
+    grants: Path
+    """What the operator has allowed for more than one call."""
     daemon_log: Path
     """What a daemon in the background prints."""
+
+    @property
+    def events_socket(self) -> Path:
+        """Where events are watched; beside the operator's channel, under a name that is not longer."""
+        return self.socket.with_name("events.sock")
 
 
 def home_from_environment(environ: Mapping[str, str]) -> Home:
@@ -87,6 +101,8 @@ def home_from_environment(environ: Mapping[str, str]) -> Home:
         lock=root / "lock",
         socket=_socket_path(root),
         jobs=root / "jobs",
+        events=root / "events.db",
+        grants=root / "grants.json",
         daemon_log=root / "daemon.log",
     )
 

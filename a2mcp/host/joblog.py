@@ -22,7 +22,7 @@ from a2mcp.host.groups import Identity
 from a2mcp.types import JobId
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
 Stream = Literal["stdout", "stderr"]
@@ -107,10 +107,19 @@ class JobLog:
         folder: made when the first job needs it.
         keep: how many ended jobs stay.
         keep_bytes: how much output of ended jobs stays.
+        saved: is given each record that is written.
     """
 
-    def __init__(self, folder: Path, *, keep: int = KEEP_JOBS, keep_bytes: int = KEEP_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        keep: int = KEEP_JOBS,
+        keep_bytes: int = KEEP_BYTES,
+        saved: Callable[[Record], None] = lambda _record: None,
+    ) -> None:
         self._folder = folder
+        self._saved = saved
         self._keep = keep
         self._keep_bytes = keep_bytes
 
@@ -142,6 +151,7 @@ class JobLog:
         # NOTE: not synced: a power cut ends the command as well, and waiting for the disk would hold up the others.
         with contextlib.suppress(OSError):
             write_atomic(self._folder / record.id / _META, msgspec.json.encode(record), mode=0o600, sync=False)
+        self._saved(record)
 
     def load(self, job: str) -> Record | None:
         """Read how a job stood last; ``None`` when there is no such job."""

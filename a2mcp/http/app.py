@@ -7,6 +7,9 @@ path              methods                     served by
 ``/mcp/``         POST, OPTIONS               ``standard.Standard``
 ``/xfer`` and /…  any                         ``xfer.Files``
 ``/host-llm``     POST                        reserved: 404
+``/healthz``      GET, HEAD                   ``health.Health``
+``/readyz``       GET, HEAD                   ``health.Ready``
+``/metrics``      GET, HEAD                   ``metrics.Metrics``
 everything else   POST, DELETE                ``bridge.Bridge``
 ================  ==========================  =====================
 """
@@ -21,6 +24,8 @@ import falcon
 
 from a2mcp.errors import A2mcpError, Internal, NotFound
 from a2mcp.http.bridge import Bridge
+from a2mcp.http.health import Health, Ready
+from a2mcp.http.metrics import Metrics
 from a2mcp.http.routes import BRIDGE, RESERVED, Route
 from a2mcp.http.standard import Standard
 from a2mcp.protocol.refusal import response_for
@@ -28,7 +33,7 @@ from a2mcp.protocol.refusal import response_for
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from a2mcp.http.ports import Front
+    from a2mcp.http.ports import Front, Probe
     from a2mcp.http.xfer import Files
 
     Handler = Callable[..., None]
@@ -36,12 +41,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger("a2mcp.http")
 
 
-def make_app(front: Front, files: Files | None = None) -> falcon.App[Any, Any]:
+def make_app(
+    front: Front, files: Files | None = None, *, probe: Probe | None = None, metrics: bool = True
+) -> falcon.App[Any, Any]:
     """Build the WSGI app. It never blocks: it runs in the server's loop."""
     handlers: dict[str, Handler] = {
         "standard": Standard(front),
         "xfer": files or _reserved,
         "host-llm": _reserved,
+        "health": Health(),
+        "ready": Ready(probe) if probe else _reserved,
+        "metrics": Metrics(probe, on=metrics) if probe else _reserved,
         "bridge": Bridge(front),
     }
     app = falcon.App(media_type="application/json")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from a2mcp.auth.origin import host_name, is_loopback
 from a2mcp.errors import BodyTooLarge, Forbidden, MethodNotAllowed, RequestError, Unauthorized
-from a2mcp.http.routes import Route, route_for
+from a2mcp.http.routes import Access, Route, route_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +22,10 @@ TOKEN_HEADER: Final = "X_A2MCP_TOKEN"  # noqa: S105  # The header's name, not a 
 """On ``/mcp``, for clients that cannot set ``Authorization``."""
 
 
+_PASSED_ON: Final = ("FORWARDED", "X_FORWARDED_FOR", "X_FORWARDED_HOST", "X_REAL_IP", "CF_CONNECTING_IP", "VIA")
+"""What those add who pass requests on."""
+
+
 class Head(Protocol):
     """The head of a request, as the parser has it."""
 
@@ -31,6 +36,29 @@ class Head(Protocol):
     content_length: int
     headers: Mapping[str, str]
     """Upper-case names with underscores, for example ``MCP_SESSION_ID``."""
+    from_here: bool
+    """Whether the connection comes from this machine."""
+
+
+class Judge(Protocol):
+    """What decides whether a request is let in, by its head and by the size of its body."""
+
+    @property
+    def generation(self) -> int:
+        """Rises whenever an earlier "allowed" may no longer hold."""
+        ...
+
+    def refusal(self, head: Head) -> RequestError | None:
+        """The reason to refuse this request, or None."""
+        ...
+
+    def judges_by_head(self, raw_path: str) -> bool:
+        """Whether the same head on another connection is judged the same, so that the verdict may be remembered."""
+        ...
+
+    def too_large(self, raw_path: str, size: int) -> BodyTooLarge | None:
+        """The refusal of a body over the limit of its path, whether announced or only counted."""
+        ...
 
 
 class Guard:
@@ -73,9 +101,14 @@ class Guard:
         route = route_for(head.raw_path)
         if head.command not in route.methods:
             return _wrong_method(route)
-        if not self._knows_token(head, route):
+        if not self._may(head, route):
             return _unauthorized(route)
         return self.too_large(head.raw_path, head.content_length)
+
+    @staticmethod
+    def judges_by_head(raw_path: str) -> bool:
+        """Whether the same head on another connection is judged the same, so that the verdict may be remembered."""
+        return route_for(raw_path).access is not Access.HERE
 
     def too_large(self, raw_path: str, size: int) -> BodyTooLarge | None:
         """The refusal of a body over the limit of its path, whether announced or only counted."""
@@ -84,6 +117,11 @@ class Guard:
         if route.name == "xfer":
             limit = self._upload_bytes
         return BodyTooLarge(f"the body is larger than {limit} bytes") if size > limit else None
+
+    def _may(self, head: Head, route: Route) -> bool:
+        if route.access is Access.ANYBODY or (route.access is Access.HERE and is_from_here(head)):
+            return True
+        return self._knows_token(head, route)
 
     def _knows_token(self, head: Head, route: Route) -> bool:
         authorization = head.headers.get("AUTHORIZATION")
@@ -99,6 +137,20 @@ class Guard:
             and (not head.authority or self._hosts.host(head.authority))
             and (origin is None or self._hosts.origin(origin))
         )
+
+
+def is_from_here(head: Head) -> bool:
+    """Whether somebody on this machine asks, and not a proxy or a tunnel on this machine for somebody elsewhere.
+
+    SECURITY: a tunnel connects from loopback, too. What tells it is the name it was asked by, and what it adds.
+    """
+    name = host_name(head.authority or head.headers.get("HOST", ""))
+    return (
+        head.from_here
+        and name is not None
+        and is_loopback(name)
+        and not any(header in head.headers for header in _PASSED_ON)
+    )
 
 
 def _wrong_method(route: Route) -> MethodNotAllowed:

@@ -7,12 +7,27 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from a2mcp.obtain.programs import ProgramFacts
+from a2mcp.policy.grants import Grant, Word
 from a2mcp.protocol.methods import Services
 from a2mcp.tunnel.passage import TunnelFacts
 from a2mcp.types import CallId, SessionId
 
 if TYPE_CHECKING:
-    from a2mcp.protocol.exchange import Exchange
+    from collections.abc import Callable
+
+    from a2mcp.http.facts import (
+        Answered,
+        AuditCall,
+        CallFacts,
+        EventsAsked,
+        Gauges,
+        JobOutput,
+        Search,
+        SessionFacts,
+    )
+    from a2mcp.observe.event import Event
+    from a2mcp.observe.tally import Tally
+    from a2mcp.protocol.exchange import Exchange, Reply
     from a2mcp.protocol.jsonrpc import Answer
     from a2mcp.protocol.response import Response
     from a2mcp.tunnel.providers import Wish
@@ -63,6 +78,19 @@ class WaitingApproval(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments as JSON, shortened: what the operator judges by."""
     session_id: SessionId | None
     waiting_s: float
+    client: str | None = None
+
+
+class Probe(Protocol):
+    """What those ask who watch over the daemon. Nothing here waits."""
+
+    def not_ready(self) -> str | None:
+        """Why no calls are taken, in a word; None when they are."""
+        ...
+
+    def scrape(self, reply: Reply, write: Callable[[Tally, Gauges], Response]) -> None:
+        """Complete a reply with the counts, as this function writes them."""
+        ...
 
 
 class JobFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +124,60 @@ class OperatorPort(Protocol):
         """List the calls that wait for the operator, oldest first."""
         ...
 
-    def answer(self, approval_id: str, *, approve: bool, reason: str) -> bool:
-        """Let a waiting call go on, or end it with the reason; False when no such call waits."""
+    def answer(self, approval_id: str, word: Word) -> Answered:
+        """Let a waiting call go on, or end it with the reason.
+
+        Raises:
+            A2mcpError: no such call waits, somebody else was faster, or it cannot be granted so far.
+        """
+        ...
+
+    def grants(self) -> tuple[Grant, ...]:
+        """List what is allowed beyond one call."""
+        ...
+
+    def revoke(self, grant_id: str) -> Grant | None:
+        """Have a tool asked about again; None when there is no such grant."""
+        ...
+
+    def events(self, asked: EventsAsked) -> tuple[Event, ...]:
+        """Return kept events: those after a number, or the last ones."""
+        ...
+
+    def calls(self) -> tuple[CallFacts, ...]:
+        """List the calls in flight, oldest first."""
+        ...
+
+    def cancel_call(self, call_id: str) -> bool:
+        """End a call in flight, and what runs for it; False when there is none."""
+        ...
+
+    def sessions(self) -> tuple[SessionFacts, ...]:
+        """List the sessions, the one unseen for longest first."""
+        ...
+
+    def end_session(self, session_id: str) -> bool:
+        """End a session; its calls go on. False when there is none."""
+        ...
+
+    def stop_job(self, job_id: str) -> None:
+        """Begin to end a command.
+
+        Raises:
+            ToolError: there is no such job.
+        """
+        ...
+
+    def job_output(self, job_id: str, stream: str, offset: int) -> JobOutput:
+        """Read what a command has written; a negative offset counts from the end.
+
+        Raises:
+            ToolError: there is no such job.
+        """
+        ...
+
+    def search(self, wanted: Search) -> tuple[AuditCall, ...]:
+        """Look into the audit log, the newest last."""
         ...
 
     def jobs(self) -> tuple[JobFacts, ...]:

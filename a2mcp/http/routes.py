@@ -6,6 +6,7 @@ Whatever is not reserved here belongs to the bridge (seed, "Transport").
 
 from __future__ import annotations
 
+import enum
 from typing import Final
 
 import msgspec
@@ -14,6 +15,16 @@ ANY_METHOD: Final = frozenset(
     {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK"}
     | {"PROPPATCH"}
 )
+
+
+class Access(enum.Enum):
+    """What lets a request in, once its host and origin are ours."""
+
+    TOKEN = enum.auto()
+    HERE = enum.auto()
+    """The token, or that it comes from this machine and nobody passed it on."""
+    ANYBODY = enum.auto()
+    """Nothing. What is served there tells nothing about anybody."""
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -25,17 +36,22 @@ class Route(msgspec.Struct, frozen=True):
     subtree: bool = False
     standard: bool = False
     """Whether refusals say what the HTTP and MCP specifications want said (``Allow``, ``WWW-Authenticate``)."""
+    access: Access = Access.TOKEN
 
     def matches(self, raw_path: str) -> bool:
         """Whether this route serves the path."""
         return raw_path == self.path or (self.subtree and raw_path.startswith(self.path.rstrip("/") + "/"))
 
 
+_LOOKING: Final = frozenset({"GET", "HEAD"})
 RESERVED: Final = (
     Route("standard", "/mcp", frozenset({"POST", "OPTIONS"}), standard=True),
     Route("standard", "/mcp/", frozenset({"POST", "OPTIONS"}), standard=True),
     Route("xfer", "/xfer", ANY_METHOD, subtree=True),
     Route("host-llm", "/host-llm", frozenset({"POST"})),
+    Route("health", "/healthz", _LOOKING, access=Access.ANYBODY),
+    Route("ready", "/readyz", _LOOKING, access=Access.ANYBODY),
+    Route("metrics", "/metrics", _LOOKING, access=Access.HERE),
 )
 BRIDGE: Final = Route("bridge", "/", frozenset({"POST", "DELETE"}), subtree=True)
 

@@ -41,6 +41,8 @@ class ApprovalSettings(msgspec.Struct, frozen=True):
     """A rule by name of the tool; it wins over the mode, in both directions."""
     ask_caller: bool = False
     """Whether the caller's user is asked instead of the operator, where the caller can be asked."""
+    timeout_s: float | None = None
+    """How long a call waits for the operator before it is refused; None for as long as its caller does."""
 
 
 def decide(settings: ApprovalSettings, tool_name: str, tier: Tier, *, past_mode: bool = False) -> Rule:

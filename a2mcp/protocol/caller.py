@@ -33,6 +33,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Its answers to what a tool asked before, by key."""
     state: str | None = None
     """What it was given to send back with them."""
+    trace: dict[str, str] = {}
+    """Where its own trace stands: ``traceparent`` and ``tracestate`` (W3C Trace Context)."""
 
     def wants_log(self, level: str) -> bool:
         """Whether a log message of this level is to be sent."""

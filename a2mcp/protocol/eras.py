@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The methods whose ``Mcp-Name`` must repeat a parameter, and which."""
 
+_LONGEST_TRACE: Final = 512
+"""Characters of one of the two members of a trace's context."""
+
 
 class Params(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of any method of the standard dialect, as far as more than one method looks at them."""
@@ -159,7 +162,14 @@ def caller_of(params: Params, dialect: Dialect, client: str | None) -> Caller:
         log_level=level,
         answers=params.inputResponses if isinstance(params.inputResponses, dict) else {},
         state=params.requestState if isinstance(params.requestState, str) else None,
+        trace=_trace(meta) if "traceparent" in meta else {},
     )
+
+
+def _trace(meta: JsonObject) -> dict[str, str]:
+    """Take what continues the caller's trace; what is no such thing is left out: a trace is no reason to fail."""
+    values = {name: meta.get(name) for name in ("traceparent", "tracestate")}
+    return {name: value for name, value in values.items() if isinstance(value, str) and len(value) <= _LONGEST_TRACE}
 
 
 def _token(value: Any) -> bytes | None:

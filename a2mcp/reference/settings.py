@@ -45,6 +45,8 @@ _PURPOSE: Final = {
     "approval.ask_caller": "Ask the caller's own user instead of the operator, where the client can be asked: see "
     "[Approvals](../how-to/approvals.md). The caller is not the operator, so this protects from mistakes, not from "
     "the caller.",
+    "approval.timeout_s": "How long a call waits for the operator before it is refused; `null` for as long as its "
+    "caller does.",
     "audit.sync": "Wait until each group of audit records is on the disk itself (`fdatasync`).",
     "limits.in_flight": "Calls that run or wait at one time, and calls that wait for approval. One more is "
     "answered 503.",
@@ -55,6 +57,12 @@ _PURPOSE: Final = {
     "limits.mcp_body_bytes": "The same for requests to `/mcp`.",
     "limits.output_bytes": "Text of one result; more is cut in the middle.",
     "limits.job_bytes": "Output kept on disk for one command; more is dropped, and the result says so.",
+    "observe.events": "Events that are kept for `a2mcp observe` and the page: see [Watch](../how-to/observe.md).",
+    "observe.metrics": "Whether [`/metrics`](metrics.md) answers.",
+    "observe.notify": "Whether a call that waits raises a notice on the desktop (`notify-send`): `on`, `off`, or "
+    "`auto` for only where there is a session.",
+    "observe.traces": "Whether each call is told to OpenTelemetry. Needs `a2mcp[otel]`; where spans go is set by the "
+    "variables `OTEL_…`.",
     "tools.preset": "Which tools are offered: `minimal` (read, bash, jobs), `coding` (those, and write, edit, glob, "
     "grep) or `full` (all there are; today the same as `coding`). Tools of other hosts are not touched.",
     "tools.off": "Tools of the preset that are not offered. Without `read`, files cannot be read as resources either.",
@@ -75,7 +83,13 @@ _UNSET: Final = {
     "token": "made on the first start",
     "cwd": "the folder of the start",
 }
-_PROBES: Final[dict[str, object]] = {"token": "short", "host": "http://x", "cwd": "relative", "tools.off": ["x"]}
+_PROBES: Final[dict[str, object]] = {
+    "token": "short",
+    "host": "http://x",
+    "cwd": "relative",
+    "tools.off": ["x"],
+    "approval.timeout_s": 0,
+}
 """Wrong values whose refusal tells the most; for every other field ``null`` does."""
 
 _STAND_IN: Final = "x" * 43

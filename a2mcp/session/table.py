@@ -60,6 +60,15 @@ class SessionTable:
         now = self._forget_idle()
         return [(session, now - seen) for session, seen in self._seen.items()]
 
+    @property
+    def size(self) -> int:
+        """How many sessions there are, those to forget included. May be asked from any thread."""
+        return len(self._seen)
+
+    def __contains__(self, session: object) -> bool:
+        self._forget_idle()
+        return session in self._seen
+
     def __len__(self) -> int:
         self._forget_idle()
         return len(self._seen)

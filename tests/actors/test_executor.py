@@ -13,6 +13,7 @@ from living import WAIT_S, Clock, Ear, Poison, call_of
 from a2mcp.library.desk import Desk
 from a2mcp.library.shelf import Library
 from a2mcp.policy.approval import ApprovalSettings, Mode, Rule
+from a2mcp.policy.grants import Grants
 from a2mcp.tools.context import Context, Limits
 from a2mcp.tools.registry import LocalHost, Registry
 from a2mcp.tools.result import PENDING, Outcome, text
@@ -99,6 +100,7 @@ class Bench:
         self._around = Surroundings(
             registry=Registry([self.host]),
             approval=approval or ApprovalSettings(),
+            grants=Grants(Path("/nowhere/grants.json"), self.clock),
             context_for=self._context,
             audit_writer=self.audit.ref,
             gate=self.gate.ref,

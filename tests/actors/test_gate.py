@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from living import WAIT_S, Clock, Ear, Poison, call_of
 
+from a2mcp.policy.grants import Grants, Word
 from a2mcp.policy.waiting import Waiting
 from actors import gate
 from actors.gate import Answered, Gate, Held
 from actors.kit import launch
 from actors.ref import Ref
 
+YES = Word(approve=True)
+
 
 class Door:
     """A gate and the executor it tells."""
 
-    def __init__(self, cap: int = 100) -> None:
-        self.waiting: Waiting[Held] = Waiting(cap, Clock())
+    def __init__(self, home: Path, cap: int = 100) -> None:
+        self.clock = Clock()
+        self.waiting: Waiting[Held] = Waiting(cap, self.clock)
+        self.grants = Grants(home / "grants.json", self.clock)
+        self.told: list[dict[str, Any]] = []
         self.mailbox = Gate.mailbox_for("Gate")
         self.ref: Ref[gate.Command] = Ref(self.mailbox)
         self.executor = Ear("Executor")
         self.launch()
 
     def launch(self) -> None:
-        self.actor = Gate(self.mailbox, waiting=self.waiting)
+        self.actor = Gate(self.mailbox, waiting=self.waiting, grants=self.grants, news=self.news)
         launch(self.actor)
+
+    def news(self, kind: str, **facts: Any) -> None:
+        self.told.append({"kind": kind, **facts})
 
     def hold(self, tool: str = "bash", arguments: bytes = b'{"command":"ls"}') -> gate.Call:
         call, _ = call_of(tool, arguments)
@@ -33,8 +45,8 @@ class Door:
 
 
 @pytest.fixture
-def door() -> Door:
-    return Door()
+def door(tmp_path: Path) -> Door:
+    return Door(tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +61,7 @@ def test_a_call_waits_until_the_operator_allows_it(door: Door) -> None:
     assert (seen.tool, seen.args, seen.call_id) == ("bash", '{"command":"ls"}', call.call_id)
     assert door.executor.told == []
 
-    assert gate.answer(door.ref, seen.id, approve=True, reason="")
+    assert gate.answer(door.ref, seen.id, YES).counted
 
     assert door.executor.wait_for(Answered) == [Answered(call, None)]
     assert gate.waiting(door.ref) == ()
@@ -61,8 +73,8 @@ def test_a_denied_call_is_told_why(door: Door) -> None:
     door.hold()
     first, second = gate.waiting(door.ref)
 
-    assert gate.answer(door.ref, second.id, approve=False, reason="not today")
-    assert gate.answer(door.ref, first.id, approve=False, reason="")
+    assert gate.answer(door.ref, second.id, Word(approve=False, reason="not today")).counted
+    assert gate.answer(door.ref, first.id, Word(approve=False)).counted
 
     said = [answer.refusal for answer in door.executor.wait_for(Answered, 2)]
     assert said == ["The operator denied this call: not today", "The operator denied this call."]
@@ -72,20 +84,20 @@ def test_an_answer_counts_once_and_only_for_a_call_that_waits(door: Door) -> Non
     """Ours: two operators, or a list from before."""
     call = door.hold()
     (seen,) = gate.waiting(door.ref)
-    assert not gate.answer(door.ref, "nosuch", approve=True, reason="")
-    assert gate.answer(door.ref, seen.id, approve=True, reason="")
-    assert not gate.answer(door.ref, seen.id, approve=False, reason="")
+    assert not gate.answer(door.ref, "nosuch", YES).counted
+    assert gate.answer(door.ref, seen.id, YES).counted
+    assert not gate.answer(door.ref, seen.id, Word(approve=False)).counted
 
     ended = door.hold()
     ended.claim()
     (seen,) = gate.waiting(door.ref)
-    assert not gate.answer(door.ref, seen.id, approve=True, reason="")
+    assert not gate.answer(door.ref, seen.id, YES).counted
     assert [answer.call for answer in door.executor.wait_for(Answered)] == [call]
 
 
-def test_a_full_gate_refuses_the_call() -> None:
+def test_a_full_gate_refuses_the_call(tmp_path: Path) -> None:
     """STYLE 12: every buffer has a chosen size."""
-    door = Door(cap=1)
+    door = Door(tmp_path, cap=1)
     door.hold()
     refused = door.hold()
 
@@ -103,7 +115,7 @@ def test_a_new_gate_still_holds_what_the_dead_one_held(door: Door) -> None:
     door.launch()
     (seen,) = gate.waiting(door.ref)
 
-    assert gate.answer(door.ref, seen.id, approve=True, reason="")
+    assert gate.answer(door.ref, seen.id, YES).counted
     assert door.executor.wait_for(Answered) == [Answered(call, None)]
 
 

@@ -11,7 +11,8 @@ from a2mcp.clock import SystemClock
 from a2mcp.tools import bash, jobs
 from a2mcp.tools.context import Context, Limits
 from a2mcp.tools.result import PENDING
-from actors.jobs import Jobs, Port, Serve, cancel, records, running, runs_for, stop_all
+from actors.jobport import Port
+from actors.jobs import Jobs, Serve, cancel, records, running, runs_for, stop_all
 from actors.kit import halt, launch
 from actors.ref import Ref
 

@@ -8,10 +8,15 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
+
 import a2mcp
-from a2mcp.errors import UnusableFile
+from a2mcp.errors import A2mcpError, ToolError, UnusableFile
+from a2mcp.http.facts import Answered, CallFacts, JobOutput, SessionFacts
 from a2mcp.http.ports import AuditFacts, JobFacts, Status, WaitingApproval
+from a2mcp.observe.event import Event
 from a2mcp.obtain.programs import ProgramFacts
+from a2mcp.policy.grants import Grant
 from a2mcp.tunnel.passage import TunnelFacts
 
 ROOT = Path(a2mcp.__file__).parents[1]
@@ -31,12 +36,35 @@ JOB = JobFacts(
 )  # fmt: skip
 
 
+GRANT = Grant(id="gk7f3a", tool="bash", since="2026-10-16T04:35:23.000Z", until="2026-10-16T05:35:23.000Z")
+CALL = CallFacts(
+    call_id="c1", tool="bash", args=msgspec.Raw(b'{"command":"sleep 9"}'), client="omp", session_id="s1",
+    elapsed_s=4.2, waiting=False,
+)  # fmt: skip
+EVENTS = (
+    Event(sequence=1, ts="2026-10-16T04:35:23.000Z", kind="call.start", tool="bash", status="running", call="c1",
+          session="s1", client="omp", args=msgspec.Raw(b'{"command":"ls"}')),
+    Event(sequence=2, ts="2026-10-16T04:35:23.100Z", kind="call.done", tool="bash", status="ok", call="c1",
+          session="s1", client="omp", seconds=0.1, args=msgspec.Raw(b'{"command":"ls"}')),
+)  # fmt: skip
+
+
+class NotWaiting(A2mcpError):
+    """As the daemon's own."""
+
+    status = 404
+
+
 class Fake:
     """An ``OperatorPort`` that remembers what it was asked."""
 
     def __init__(self):
         self.current = "t" * 43
         self.answers = []
+        self.words = []
+        self.asked = []
+        self.ended = []
+        self.in_flight = (CALL,)
         self.waiting = (WAITING,)
         self.running = (JOB,)
         self.stopped = threading.Event()
@@ -61,9 +89,48 @@ class Fake:
     def approvals(self):
         return self.waiting
 
-    def answer(self, approval_id, *, approve, reason):
-        self.answers.append((approval_id, approve, reason))
-        return any(one.id == approval_id for one in self.waiting)
+    def answer(self, approval_id, word):
+        self.answers.append((approval_id, word.approve, word.reason))
+        self.words.append(word)
+        if not any(one.id == approval_id for one in self.waiting):
+            raise NotWaiting(f"No call waits for approval under '{approval_id}'.")
+        return Answered(id=approval_id, approved=word.approve, grant=None if word.scope == "once" else GRANT)
+
+    def grants(self):
+        return (GRANT,)
+
+    def revoke(self, grant_id):
+        return GRANT if grant_id == GRANT.id else None
+
+    def events(self, asked):
+        self.asked.append(asked)
+        return EVENTS[-asked.limit :] if asked.limit else ()
+
+    def calls(self):
+        return self.in_flight
+
+    def cancel_call(self, call_id):
+        self.ended.append(call_id)
+        return call_id == CALL.call_id
+
+    def sessions(self):
+        return (SessionFacts(id="s1", idle_s=3.0, calls=1),)
+
+    def end_session(self, session_id):
+        self.ended.append(session_id)
+        return session_id == "s1"
+
+    def stop_job(self, job_id):
+        self.ended.append(job_id)
+        if job_id != JOB.id:
+            raise ToolError(f"There is no job '{job_id}'.")
+
+    def job_output(self, job_id, stream, offset):
+        return JobOutput(id=job_id, stream=stream, text="a line\n", offset=offset, next=offset + 7, size=7)
+
+    def search(self, wanted):
+        self.asked.append(wanted)
+        return ()
 
     def jobs(self):
         return self.running

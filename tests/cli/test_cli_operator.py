@@ -50,7 +50,7 @@ def test_every_route_answers_json(home, served):
     assert ask(home, "GET", "/jobs")[1][0]["id"] == "j1"
     assert ask(home, "POST", "/approvals", b'{"id": "k7f3a", "approve": true}') == (
         200,
-        {"id": "k7f3a", "approved": True},
+        {"id": "k7f3a", "approved": True, "grant": None, "also": 0},
     )
     assert ask(home, "POST", "/stop") == (202, {"stopping": True})
     assert served.stopped.is_set()

@@ -71,7 +71,7 @@ def test_an_allowed_call_runs_and_a_denied_one_does_not(asking: Callable[..., Da
     assert [record["isError"] for record in ended(daemon, "write")] == [True]
     again = daemon.cli("approve", both[1]["id"])
     assert again.returncode == 1
-    assert "No call waits" in again.stderr
+    assert "was denied before you answered" in again.stderr
 
 
 def test_a_tools_own_rule_wins_over_the_mode(asking: Callable[..., Daemon]) -> None:

@@ -367,6 +367,8 @@ def descriptors() -> Iterator[None]:
 def test_over_a_thousand_idle_connections_are_no_burden(tmp_path: Path) -> None:
     """Section 0 row 2: descriptors over 1023 end nothing; section 3, "alive": all given back."""
     with running(tmp_path / "home") as daemon:
+        daemon.session()
+        until((daemon.home / "events.db-wal").exists, what="the store of events is open")
         before = daemon.descriptors
         idle = [wire.Line(daemon.port) for _ in range(1100)]
         until(lambda: daemon.descriptors >= before + 1100, what="all are accepted")

@@ -15,7 +15,7 @@ class Turned:
         self.time = datetime(2026, 10, 16, tzinfo=UTC)
 
     def monotonic(self):
-        raise AssertionError("durations are not measured here")
+        return (self.time - datetime(2026, 10, 16, tzinfo=UTC)).total_seconds()
 
     def now(self):
         self.time += timedelta(seconds=1)

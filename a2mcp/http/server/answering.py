@@ -35,6 +35,10 @@ class Answering:
         """End the stream, and turn to the next request."""
         self._channel.end_stream(self._request)
 
+    def unsent(self) -> int:
+        """How many bytes wait for the peer to take them."""
+        return self._channel.outbox.size
+
     # --- a response that is passed on from elsewhere, by a thread of its own ----------------------------------------
 
     @property

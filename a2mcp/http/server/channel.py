@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from waitress.channel import HTTPChannel
 
+from a2mcp.auth.origin import is_loopback
 from a2mcp.errors import RequestError, RequestTimeout
 from a2mcp.http.server import responses, task
 from a2mcp.http.server.answering import Answering
@@ -60,7 +61,14 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def __init__(self, server: Server, sock: socket.socket, addr: Any, adj: Any, map: Any = None) -> None:  # noqa: A002
         super().__init__(server, sock, addr, adj, map=map)
         self.outbox = Outbox()
-        self.parser_class = partial(RequestParser, guard=server.guard, cache=server.heads, sinks=server.sinks)
+        self.parser_class = partial(
+            RequestParser,
+            guard=server.guard,
+            cache=server.heads,
+            sinks=server.sinks,
+            # A Unix socket has no address and is here.
+            from_here=not addr or is_loopback(str(addr[0])),
+        )
         self.active_at = self.began_at = time.monotonic()
         self.peer_ended_at = 0.0
         self.lingering_since = 0.0

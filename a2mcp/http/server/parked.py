@@ -43,6 +43,10 @@ class Connection(Protocol):
         """End the stream, and turn to the next request."""
         ...
 
+    def unsent(self) -> int:
+        """How many bytes wait for the peer to take them."""
+        ...
+
 
 class Parked:
     """A response that comes later; a ``Reply`` to those who complete it, a WSGI iterable to the app.
@@ -132,15 +136,23 @@ class Parked:
 
     def send(self, message: bytes) -> bool:
         """Send a message before the answer; False when there is no stream for it."""
+        return self.emit(sse.message(message))
+
+    def emit(self, event: bytes) -> bool:
+        """Send an event, written out already; False when there is no stream for it."""
         with self._lock:
             if not self.begin_stream():
                 return False
-            event = sse.message(message)
             if self._connection is None:
                 self._early.append(event)
             else:
                 self._push(event)
             return True
+
+    def unsent(self) -> int:
+        """How many bytes of a stream wait for its reader."""
+        connection = self._connection
+        return 0 if connection is None else connection.unsent()
 
     def tend(self, now: float) -> None:
         """Do what time asks for: turn a slow answer into a stream, keep a silent stream alive."""

@@ -15,7 +15,7 @@ from a2mcp.http.server.sinks import Sink, Sinks, no_sinks
 if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
 
-    from a2mcp.http.guard import Guard
+    from a2mcp.http.guard import Judge
     from a2mcp.http.server.heads import HeadCache, ParsedHead
     from a2mcp.http.server.parked import Parked
 
@@ -52,8 +52,11 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
     environ: dict[str, Any]
     """The part of the WSGI environment that the head decides; to be copied, not changed."""
 
-    def __init__(self, adj: Adjustments, guard: Guard, cache: HeadCache, sinks: Sinks = no_sinks) -> None:
+    def __init__(
+        self, adj: Adjustments, guard: Judge, cache: HeadCache, sinks: Sinks = no_sinks, *, from_here: bool = False
+    ) -> None:
         super().__init__(adj)
+        self.from_here = from_here
         self._guard = guard
         self._cache = cache
         self._sinks = sinks
@@ -108,7 +111,8 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
             self._refusal = self._guard.refusal(self)
             if self._refusal is not None:
                 return
-            remembered.allowed_in = generation
+            if self._guard.judges_by_head(self.raw_path):
+                remembered.allowed_in = generation
         try:
             self.body_rcv = self._receiver()
         except RequestError as refusal:

@@ -27,7 +27,7 @@ from a2mcp.http.server.sinks import Sinks, no_sinks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from a2mcp.http.guard import Guard
+    from a2mcp.http.guard import Judge
 
 BACKLOG: Final = 1024
 ACCEPTS_AT_ONCE: Final = 64
@@ -63,7 +63,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         app: Any,
         sock: socket.socket,
         *,
-        guard: Guard,
+        guard: Judge,
         connections: int,
         sinks: Sinks = no_sinks,
         on_tick: Callable[[], None] = lambda: None,

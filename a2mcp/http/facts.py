@@ -1,0 +1,110 @@
+"""What the operator is told and may ask, beside what ``ports`` has: values only."""
+
+from __future__ import annotations
+
+import msgspec
+
+from a2mcp.observe.event import Wanted
+from a2mcp.policy.grants import Grant
+from a2mcp.types import CallId, SessionId
+
+
+class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A call in flight."""
+
+    call_id: CallId
+    """What cancels it."""
+    tool: str
+    args: msgspec.Raw
+    """The arguments as the audit log has them."""
+    client: str | None
+    session_id: SessionId | None
+    elapsed_s: float
+    waiting: bool
+    """Whether it waits for the operator."""
+
+
+class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A session of the bridge."""
+
+    id: SessionId
+    idle_s: float
+    calls: int
+    """Calls in flight."""
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the operator's word about a waiting call."""
+
+    id: str
+    approved: bool
+    grant: Grant | None = None
+    also: int = 0
+    """Other waiting calls that the grant let go on."""
+
+
+class JobOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of what a command has written."""
+
+    id: str
+    stream: str
+    text: str
+    """Undecodable bytes are replaced."""
+    offset: int
+    next: int
+    """Where to go on reading."""
+    size: int
+    """Bytes kept until now."""
+
+
+class AuditCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call, or what is not a call, in the audit log."""
+
+    id: str
+    session: str | None
+    client: str | None
+    tool: str
+    started: str | None
+    ended: str | None
+    seconds: float | None
+    outcome: str
+    """``ok``, ``error``, ``cancelled``, ``aborted``, ``unfinished``, or ``-`` for what is not a call."""
+    args: msgspec.Raw
+
+
+class EventsAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which events somebody wants; what is None does not matter."""
+
+    after: int | None = None
+    """Those behind this number, oldest first; None for the last ones."""
+    limit: int = 100
+    tool: str | None = None
+    status: str | None = None
+    session: str | None = None
+    path: str | None = None
+    kind: str | None = None
+
+    @property
+    def wanted(self) -> Wanted:
+        """Which events it chooses."""
+        return Wanted(tool=self.tool, status=self.status, session=self.session, path=self.path, kind=self.kind)
+
+
+class Search(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is looked for in the audit log; what is None does not matter."""
+
+    tool: str | None = None
+    session: str | None = None
+    outcome: str | None = None
+    text: str | None = None
+    """Anywhere in the record, in any case."""
+    last: int = 100
+
+
+class Gauges(msgspec.Struct, frozen=True, kw_only=True):
+    """What is measured rather than counted from events."""
+
+    version: str
+    mailboxes: dict[str, int]
+    plain: dict[str, float]
+    """By the name of the metric."""

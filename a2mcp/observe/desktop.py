@@ -1,0 +1,69 @@
+"""A notice on the desktop when a call waits for the operator, by the system's own ``notify-send``.
+
+Owns when one is raised: not without a session to raise it in, and not one after another. Never waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from a2mcp.clock import Clock
+    from a2mcp.observe.event import Event
+
+PROGRAM: Final = "notify-send"
+EVERY_S: Final = 3.0
+"""Calls that wait one after another raise one notice in this time; the list has them all."""
+SHOWN: Final = 200
+_SESSION: Final = ("WAYLAND_DISPLAY", "DISPLAY")
+
+logger = logging.getLogger("a2mcp.observe")
+
+
+def program(setting: str, environ: Mapping[str, str]) -> str | None:
+    """The program to call; None where nobody would see it or it is switched off."""
+    if setting == "off" or (setting == "auto" and not any(environ.get(name) for name in _SESSION)):
+        return None
+    return shutil.which(PROGRAM, path=environ.get("PATH"))
+
+
+class Desktop:
+    """Raises notices."""
+
+    def __init__(self, found: str, clock: Clock) -> None:
+        self._program = found
+        self._clock = clock
+        self._last = float("-inf")
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def notify(self, event: Event) -> None:
+        """Say that a call waits."""
+        self._running = [process for process in self._running if process.poll() is None]
+        now = self._clock.monotonic()
+        if now - self._last < EVERY_S:
+            return
+        self._last = now
+        who = f" for {event.client}" if event.client else ""
+        said = f"{event.tool}{who}: {_text(event)}\nSee: a2mcp approvals"
+        # SECURITY: much of this is a caller's. It is one argument behind "--", and what desktops read as markup is not.
+        argv = [self._program, "--app-name=a2mcp", "--", "A call waits for you", escape(_visible(said), quote=False)]
+        try:
+            quiet = subprocess.DEVNULL
+            self._running.append(subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, cwd=os.sep))
+        except OSError as cause:
+            logger.warning("[a2mcp] warning: no notice on the desktop: %s", cause)
+
+
+def _text(event: Event) -> str:
+    return bytes(event.args).decode("utf-8", "replace")[:SHOWN] if event.args else ""
+
+
+def _visible(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)

@@ -1,0 +1,49 @@
+"""What each call is run in: made anew for every call from what the daemon is and what the call's caller said."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from a2mcp.protocol.telling import CallTeller
+from a2mcp.tools.context import SILENT, Context, JobsPort, Limits, XferPort
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from a2mcp.clock import Clock
+    from a2mcp.config.schema import Settings
+    from a2mcp.tools.call import Call
+
+    ContextFor = Callable[[Call], Context]
+
+
+def limits_of(settings: Settings) -> Limits:
+    """The limits that tools keep to."""
+    return Limits(output_bytes=settings.limits.output_bytes, job_bytes=settings.limits.job_bytes)
+
+
+def contexts(settings: Settings, home: Path, clock: Clock, port: JobsPort, xfer_port: XferPort) -> ContextFor:
+    """Make what builds the context of each call."""
+    limits = limits_of(settings)
+    cwd = settings.cwd or Path(os.getcwd())  # noqa: PTH109  # Path.cwd() imports more at every start.
+
+    def context_for(call: Call) -> Context:
+        caller = call.exchange.caller
+        return Context(
+            ticket=call,
+            cwd=cwd,
+            home=home,
+            limits=limits,
+            jobs=port,
+            clock=clock,
+            xfer=xfer_port,
+            cancelled=call.has_ended,
+            tell=CallTeller(call.exchange, call.tool) if call.exchange.dialect.streams else SILENT,
+            answers=caller.answers,
+            capabilities=caller.capabilities,
+            state=caller.state,
+        )
+
+    return context_for
