@@ -22,6 +22,7 @@ SANDBOX: Final = ("Content-Security-Policy", "sandbox; default-src 'none'; style
 TWICE_OF: Final = 4096
 """Bytes of a file below which the framing of several ranges may outweigh it."""
 _SNIFFED: Final = 4096
+_PDF: Final = "application/pdf"
 
 
 class Download:
@@ -81,12 +82,14 @@ def made(asked: Request, fd: int, name: str, kind: str) -> Response:
 
 def _content(asked: Request, fd: int, size: int, headers: Headers, *, counts: bool) -> Response:
     name = asked.shown[-1]
-    headers = (*headers, ("Content-Disposition", disposition(name)), SANDBOX)
+    kind = content_type(name, fd)
+    # A browser that shows such files itself does not do so in a sandbox.
+    shown = "attachment" if kind == _PDF else "inline"
+    headers = (*headers, ("Content-Disposition", disposition(name, kind=shown)), SANDBOX)
     try:
         pieces = ranges.parse(asked.header("RANGE"), size) if counts and asked.method == "GET" else ()
     except ranges.Unsatisfiable:
         return Response(416, headers=(*headers, ("Content-Range", f"bytes */{size}")))
-    kind = content_type(name, fd)
     download = Download(fd, asked.share, asked.options.stall_s)
     if len(pieces) > 1:
         several = _several(download, pieces, size, headers, kind)

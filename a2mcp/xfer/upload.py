@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from a2mcp.xfer.root import Parts, Root
 
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-_NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-"""What ``link`` says where a file system has none."""
+_HARD_TO_LINK: Final = frozenset({errno.EEXIST, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""What ``link`` says where the name is taken, and where a file system has no links."""
+_placing: Final = threading.Lock()
+"""A rename takes the name whatever has it; between the look and the rename nobody else of us may come."""
 _FROM: Final = re.compile(r"\s*bytes\s*=\s*([0-9]{1,18})\s*-")
 _EXISTS: Final = "Forbidden: a file that is not empty has this name (the setting 'xfer.overwrite' allows replacing it)"
 
@@ -146,15 +148,12 @@ class New:
         """Give the file its name: of two uploads of one name, the first has it and the second is told."""
         try:
             os.link(self._name, self._parts[-1], src_dir_fd=self._folder, dst_dir_fd=folder, follow_symlinks=False)
-        except FileExistsError:
-            self._require_free()
         except OSError as error:
-            if error.errno not in _NO_LINKS:
+            if error.errno not in _HARD_TO_LINK:
                 raise
-            self._require_free()
-        else:
-            return
-        os.rename(self._name, self._parts[-1], src_dir_fd=self._folder, dst_dir_fd=folder)
+            with _placing:
+                self._require_free()
+                os.rename(self._name, self._parts[-1], src_dir_fd=self._folder, dst_dir_fd=folder)
 
     def _require_free(self) -> None:
         try:

@@ -126,8 +126,11 @@ def test_overwriting_where_it_is_set_replaces_at_once(folder):
     assert (folder / "full").read_bytes() == b"new"
 
 
-def test_two_uploads_of_one_name_do_not_mix(served, folder):
-    """Row X10: the same name twice in parallel."""
+@pytest.mark.parametrize("exists", [False, True])
+def test_uploads_of_one_name_do_not_mix(served, folder, exists):
+    """Row X10: the same name twice in parallel; also where an empty file has it already."""
+    if exists:
+        (folder / "same").touch()
     bodies = [bytes([n]) * 400_000 for n in range(1, 9)]
     with ThreadPoolExecutor(8) as pool:
         statuses = list(pool.map(lambda body: served.ask("PUT", "same", content=body).status_code, bodies))
