@@ -20,14 +20,18 @@ from a2mcp.cli.main import VERBS
 from a2mcp.config import paths
 from a2mcp.config.endpoint import Endpoint
 from a2mcp.config.schema import field_names
-from a2mcp.http import ports, routes
+from a2mcp.http import facts, ports, routes
+from a2mcp.http.events import Asked
+from a2mcp.http.metrics import FAMILIES
 from a2mcp.http.operator import make_operator_app
 from a2mcp.http.server import channel, server
 from a2mcp.library import filespace, prompts, resources
 from a2mcp.library.resources import Views
 from a2mcp.obtain.installs import Install
 from a2mcp.obtain.pins import Given
+from a2mcp.observe.event import Event
 from a2mcp.policy.approval import ApprovalSettings
+from a2mcp.policy.grants import Grant
 from a2mcp.protocol import methods
 from a2mcp.reference.tools import EXAMPLES, every_tool
 from a2mcp.tools.arguments import decode
@@ -176,6 +180,15 @@ def test_every_route_of_the_operator_is_in_its_page():
         (ports.JobFacts, "operator-channel.md"),
         (ports.TunnelFacts, "operator-channel.md"),
         (ports.ProgramFacts, "operator-channel.md"),
+        (facts.Answered, "operator-channel.md"),
+        (facts.CallFacts, "operator-channel.md"),
+        (facts.SessionFacts, "operator-channel.md"),
+        (facts.AuditCall, "operator-channel.md"),
+        (facts.JobOutput, "operator-channel.md"),
+        (facts.Search, "operator-channel.md"),
+        (Asked, "operator-channel.md"),
+        (Event, "operator-channel.md"),
+        (Grant, "operator-channel.md"),
         (Install, "files.md"),
         (Given, "files.md"),
     ],
@@ -183,6 +196,12 @@ def test_every_route_of_the_operator_is_in_its_page():
 def test_every_field_that_a_program_reads_is_in_the_reference(kind, name):
     """STYLE 14: records, the endpoint file and the operator's answers are interfaces."""
     assert [field for field in msgspec.structs.fields(kind) if not coded(page(name), field.encode_name)] == []
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_metric_is_in_the_reference_with_its_type(name):
+    """STYLE 14."""
+    assert f"| `{name}` | {FAMILIES[name][0]} |" in page("metrics.md")
 
 
 def test_every_file_and_variable_is_in_the_reference():
