@@ -8,13 +8,12 @@ from __future__ import annotations
 import logging
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from a2mcp import __version__
 from a2mcp.http.facts import Gauges
-from a2mcp.observe import desktop, tracing
 from a2mcp.observe.chronicle import Chronicle
 from a2mcp.observe.event import WARNING, as_args
 from a2mcp.observe.store import Store
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from a2mcp.config.paths import Home
     from a2mcp.config.schema import ObserveSettings
     from a2mcp.http.events import Asked
+    from a2mcp.observe.event import Event
     from a2mcp.observe.watching import Outlet
     from a2mcp.policy.waiting import Waiting
     from a2mcp.protocol.exchange import Reply
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from a2mcp.tools.registry import Registry
     from actors.front import Front
     from actors.ref import Mailbox, Ref
+    from actors.sightings import Trace
     from actors.supervisor import Supervisor
+
+_DISPLAYS: Final = ("WAYLAND_DISPLAY", "DISPLAY")
 
 
 class Observing(msgspec.Struct, frozen=True):
@@ -56,10 +59,27 @@ def observing(
     """Put it together. Touches no file: the store is opened at the first event."""
     tally = Tally(lambda name: registry.find(name) is not None)
     chronicle = Chronicle(Store(home.events, clock=clock, keep=settings.events), tally)
-    state = State(chronicle, sightings=Sightings(tracing.tracer(on=settings.traces)))
-    program = desktop.program(settings.notify, os.environ)
-    notify = desktop.Desktop(program, clock).notify if program is not None else None
+    state = State(chronicle, sightings=Sightings(_trace(settings)))
+    notify = _notify(settings, clock)
     return Observing(partial(Events, state=state, notify=notify), state, Publisher(ref, state.lost, clock))
+
+
+def _trace(settings: ObserveSettings) -> Trace | None:
+    if not settings.traces:
+        return None
+    from a2mcp.observe import tracing  # noqa: PLC0415 - for those who want it
+
+    return tracing.tracer()
+
+
+def _notify(settings: ObserveSettings, clock: Clock) -> Callable[[Event], None] | None:
+    """What calls for attention; None where nobody would see it."""
+    if settings.notify == "off" or (settings.notify == "auto" and not any(map(os.environ.get, _DISPLAYS))):
+        return None
+    from a2mcp.observe import desktop  # noqa: PLC0415 - for a session
+
+    program = desktop.program(os.environ.get("PATH"))
+    return None if program is None else desktop.Desktop(program, clock).notify
 
 
 class Sizes(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """A notice on the desktop when a call waits for the operator, by the system's own ``notify-send``.
 
-Owns when one is raised: not without a session to raise it in, and not one after another. Never waits for it.
+Owns what it says, and that calls which wait one after another raise one. Never waits for it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from a2mcp.clock import Clock
     from a2mcp.observe.event import Event
 
@@ -22,16 +20,13 @@ PROGRAM: Final = "notify-send"
 EVERY_S: Final = 3.0
 """Calls that wait one after another raise one notice in this time; the list has them all."""
 SHOWN: Final = 200
-_SESSION: Final = ("WAYLAND_DISPLAY", "DISPLAY")
 
 logger = logging.getLogger("a2mcp.observe")
 
 
-def program(setting: str, environ: Mapping[str, str]) -> str | None:
-    """The program to call; None where nobody would see it or it is switched off."""
-    if setting == "off" or (setting == "auto" and not any(environ.get(name) for name in _SESSION)):
-        return None
-    return shutil.which(PROGRAM, path=environ.get("PATH"))
+def program(path: str | None) -> str | None:
+    """Find the program to call; None where there is none."""
+    return shutil.which(PROGRAM, path=path)
 
 
 class Desktop:

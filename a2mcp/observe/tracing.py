@@ -24,15 +24,12 @@ TOOLS_CALL: Final = "tools/call"
 logger = logging.getLogger("a2mcp.observe")
 
 
-def tracer(*, on: bool, provider: Any = None) -> Trace | None:
-    """Make what is given each call that has ended; None where it is off or cannot be.
+def tracer(provider: Any = None) -> Trace | None:
+    """Make what is given each call that has ended; None, with a warning, where OpenTelemetry is not installed.
 
     Args:
-        on: the setting.
         provider: OpenTelemetry's; made from the variables ``OTEL_…`` where there is none.
     """
-    if not on:
-        return None
     try:
         return _tracer(provider or _provider())
     except ImportError:
