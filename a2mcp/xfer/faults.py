@@ -13,6 +13,7 @@ _MISSING: Final = frozenset(
 )
 """Nothing that we would show is there. A link that leads out of the share looks like a name that does not exist."""
 _FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.EISDIR, errno.ETXTBSY})
+_SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -25,6 +26,8 @@ def refusal_of(error: OSError) -> FileRefusal:
         return FileRefusal(403, f"Forbidden: {error.strerror}")
     if number in _FULL:
         return FileRefusal(507, "Insufficient Storage: no space is left where the file would be")
+    if number in _SHORT:
+        return FileRefusal(503, "Service Unavailable: the daemon has too much open", headers=(("Retry-After", "1"),))
     if number == errno.EFBIG:
         return FileRefusal(413, "Content Too Large: the file system takes no file of this size")
     return FileRefusal(500, f"Internal Server Error: {error.strerror or 'the file system failed'}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 
@@ -16,6 +17,7 @@ from a2mcp.http.server.workers import Workers
 from a2mcp.protocol.response import Response
 from a2mcp.xfer import listing, ranges, target
 from a2mcp.xfer.download import disposition
+from a2mcp.xfer.faults import refusal_of
 
 NAMES = st.binary(min_size=1, max_size=40).filter(
     lambda name: b"/" not in name and b"\0" not in name and name not in (b".", b"..")
@@ -95,6 +97,29 @@ def test_the_natural_order_is_one(names):
 def test_numbers_in_names_count_as_numbers():
     """As dufs sorts, §6.3."""
     assert sorted(["a10", "a9", "B", "a", "10", "9"], key=listing.natural) == ["9", "10", "a", "a9", "a10", "B"]
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (errno.ENOENT, 404),
+        (errno.EXDEV, 404),
+        (errno.EACCES, 403),
+        (errno.EROFS, 403),
+        (errno.ENOSPC, 507),
+        (errno.EDQUOT, 507),
+        (errno.EFBIG, 413),
+        (errno.EMFILE, 503),
+        (errno.EIO, 500),
+        (None, 500),
+    ],
+)
+def test_a_fault_of_the_file_system_has_a_status_and_names_no_path(number, status):
+    """Row X10: 4xx or 507; ours: where things are is nobody's business."""
+    error = OSError("odd") if number is None else OSError(number, os.strerror(number), "/secret/place")
+    refusal = refusal_of(error)
+    assert refusal.answer == status
+    assert "/secret" not in refusal.text
 
 
 # --- workers ----------------------------------------------------------------------------------------------------------
