@@ -143,17 +143,20 @@ class Events(Actor[Command]):
         return batch
 
     def handle(self, batch: Sequence[Any]) -> None:
-        """Take all the news of the batch as one group, then handle the rest."""
+        """Take the news between two other messages as one group."""
+        self._taken = list(batch)
         happened: list[Event] = []
-        for item in batch:
+        while self._taken:
+            item = self._taken.pop(0)
             if isinstance(item, Group):
                 happened.extend(self._state.sightings.of_records(item.ts, item.at, item.items))
             elif isinstance(item, Note):
                 happened.append(item.event)
-        self._taken = [item for item in batch if not isinstance(item, Group | Note)]
+            else:
+                self._keep(happened)
+                happened = []
+                self.handle_one(item)
         self._keep(happened)
-        while self._taken:
-            self.handle_one(self._taken.pop(0))
 
     def receive(self, message: Command) -> object:
         """Do what is not news."""

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from living import WAIT_S, Clock, Ear, Poison, call_of
 
-from a2mcp.policy.grants import Grants, Word
+from a2mcp.errors import InvalidParams
+from a2mcp.policy.grants import Grants, Scope, Word
 from a2mcp.policy.waiting import Waiting
 from actors import gate
 from actors.gate import Answered, Gate, Held
@@ -129,3 +130,94 @@ def test_a_call_that_breaks_the_gate_is_refused_not_lost(door: Door) -> None:
 
 def _break(*_args: object, **_options: object) -> None:
     raise SystemExit
+
+
+# --- beyond one call ----------------------------------------------------------------------------------------------
+
+
+def test_a_session_is_allowed_a_tool_and_what_waits_there_goes_on(door: Door) -> None:
+    """Issue 6, item 4: scope of an approval."""
+    first, second = door.hold(), door.hold()
+    other = door.hold("write")
+    (seen, *_) = gate.waiting(door.ref)
+
+    verdict = gate.answer(door.ref, seen.id, Word(approve=True, scope=Scope.SESSION))
+
+    assert verdict.counted
+    assert verdict.also == 1
+    assert verdict.grant is not None
+    assert verdict.grant.session_id == "s"
+    assert [answer.call for answer in door.executor.wait_for(Answered, 2)] == [first, second]
+    assert [one.call_id for one in gate.waiting(door.ref)] == [other.call_id]
+    third = door.hold()
+    assert door.executor.wait_for(Answered, 3)[-1] == Answered(third, None), "granted while it was on its way"
+
+
+def test_a_call_without_a_session_is_not_granted_one(door: Door) -> None:
+    """Ours: the bridge has sessions, `/mcp` has none."""
+    call, _ = call_of("bash", session=None)
+    gate.wait(door.ref, call, run_calls=door.executor.ref)
+    (seen,) = gate.waiting(door.ref)
+    with pytest.raises(InvalidParams, match="no session"):
+        gate.answer(door.ref, seen.id, Word(approve=True, scope=Scope.SESSION))
+
+    assert gate.waiting(door.ref) == (seen,), "it waits on"
+    assert gate.answer(door.ref, seen.id, YES).counted
+
+
+def test_what_is_revoked_is_asked_about_again(door: Door) -> None:
+    """Issue 6, item 4: a list to revoke."""
+    door.hold()
+    (seen,) = gate.waiting(door.ref)
+    grant = gate.answer(door.ref, seen.id, Word(approve=True, scope=Scope.ALWAYS, for_s=60)).grant
+    assert grant is not None
+    assert gate.grants(door.ref) == (grant,)
+    assert gate.revoke(door.ref, grant.id) == grant
+    assert gate.revoke(door.ref, grant.id) is None
+    door.hold()
+
+    assert len(gate.waiting(door.ref)) == 1
+
+
+def test_the_second_of_two_operators_is_told_what_was_said(door: Door) -> None:
+    """Issue 6, bad input: two operators answering the same approval."""
+    door.hold()
+    (seen,) = gate.waiting(door.ref)
+    gate.answer(door.ref, seen.id, Word(approve=False))
+
+    verdict = gate.answer(door.ref, seen.id, YES)
+    assert (verdict.counted, verdict.earlier) == (False, "denied")
+
+
+def test_a_call_that_nobody_answers_is_refused_in_time(door: Door) -> None:
+    """Issue 6, item 4: a timeout setting."""
+    old = door.hold()
+    gate.waiting(door.ref)
+    door.clock.seconds += 30
+    door.hold()
+    gate.waiting(door.ref)
+    door.clock.seconds += 30
+    gate.expire(door.ref, 60)
+
+    (answer,) = door.executor.wait_for(Answered)
+    assert answer.call is old
+    assert "did not answer within 60 s" in answer.refusal
+    assert len(gate.waiting(door.ref)) == 1
+
+
+def test_those_who_watch_see_a_call_wait_and_how_that_ended(door: Door) -> None:
+    """Issue 6, item 3: approvals waiting and answered."""
+    call = door.hold(arguments=b'{"command":"%s"}' % (b"x" * 500))
+    door.hold("write")
+    first, second = gate.waiting(door.ref)
+    gate.answer(door.ref, first.id, Word(approve=False, reason="no"))
+    gate.forget(door.ref, second.call_id)
+    gate.waiting(door.ref)
+
+    said = [(one["kind"], one["status"]) for one in door.told]
+    assert said == [
+        ("approval.waiting", "waiting"), ("approval.waiting", "waiting"),
+        ("approval.answered", "denied"), ("approval.answered", "withdrawn"),
+    ]  # fmt: skip
+    assert (door.told[0]["call"], door.told[0]["session"]) == (call.call_id, "s")
+    assert b"xxxxx" not in bytes(door.told[0]["args"]), "folded, as in the log"
