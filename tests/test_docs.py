@@ -27,9 +27,9 @@ from a2mcp.http.operator import make_operator_app
 from a2mcp.http.server import channel, server
 from a2mcp.library import filespace, prompts, resources
 from a2mcp.library.resources import Views
+from a2mcp.observe.event import Event
 from a2mcp.obtain.installs import Install
 from a2mcp.obtain.pins import Given
-from a2mcp.observe.event import Event
 from a2mcp.policy.approval import ApprovalSettings
 from a2mcp.policy.grants import Grant
 from a2mcp.protocol import methods
