@@ -163,9 +163,10 @@ class Warnings(logging.Handler):
         """Pass one on; never raises, as a handler must not."""
         try:
             said = record.getMessage().removeprefix("[a2mcp] ").removeprefix("warning: ")
-            self._news(WARNING, status=record.levelname.lower(), args=as_args(text=said[:1000]))
-        except Exception:  # noqa: BLE001  # The rim of logging.
-            self.handleError(record)
+        except (TypeError, ValueError):
+            self.handleError(record)  # The message does not fit its arguments.
+            return
+        self._news(WARNING, status=record.levelname.lower(), args=as_args(text=said[:1000]))
 
 
 def job_news(news: Publisher) -> Callable[[Any], None]:

@@ -40,8 +40,10 @@ RIMS = {
     "a2mcp/http/server/task.py": "the app's answer, when even its error handlers broke",
     "a2mcp/tools/call.py": "the rim of every tool",
     "actors/audit.py": "a record must not fail a call",
+    "actors/events.py": "a watcher or a store that breaks must not end what is observed",
     "actors/jobs.py": "a step that breaks still completes its call",
     "actors/kit.py": "the rim of every actor",
+    "actors/sightings.py": "an event that cannot be made costs itself",
     "actors/supervisor.py": "what a dead actor left behind must not end the supervisor",
 }
 """Where anything may be caught and not raised again."""

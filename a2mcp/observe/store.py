@@ -65,6 +65,7 @@ class Store:
         self._newest = 0
         self._again_at = float("-inf")
         self._pruned_at = 0
+        self._failing = False
         self.failures = 0
         """Events that are not kept."""
 
@@ -107,9 +108,8 @@ class Store:
     def close(self) -> None:
         """Let go of the file; opened anew when it is used again."""
         if self._database is not None:
-            with contextlib.suppress(Exception):
-                self._database.close()
-            self._database = None
+            database, self._database = self._database, None
+            database.close()
 
     def _insert(self, database: sqlite3.Connection, group: Sequence[Event]) -> bool:
         newest = group[-1].sequence
@@ -120,6 +120,7 @@ class Store:
                 database.execute("DELETE FROM groups WHERE last <= ?", (newest - self._keep,))
                 self._pruned_at = newest
         self._newest = newest
+        self._failing = False
         return True
 
     def _try(self, work: Callable[[sqlite3.Connection], T], default: T) -> T:
@@ -135,7 +136,9 @@ class Store:
                 self._set_aside()
             self.close()
             self._again_at = self._clock.monotonic() + PAUSE_S
-            logger.warning("[a2mcp] warning: events are not kept for %d s: %s; calls go on", PAUSE_S, cause)
+            if not self._failing:
+                logger.warning("[a2mcp] warning: events are not kept for now: %s; calls go on", cause)
+            self._failing = True
             return default
 
     def _opened(self) -> sqlite3.Connection:
