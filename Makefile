@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check conformance clients format bench docs clean
+.PHONY: help compiled serve test check conformance clients format bench docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,7 +19,11 @@ $(VENV)/.test: $(VENV)/.serve
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[test,check]'
 	touch $@
 
-serve: $(VENV)/.serve ## Run the daemon in the foreground
+# Compiled ahead, because an environment that writes no bytecode would compile 200 files at every start.
+compiled: $(VENV)/.serve
+	$(BIN)/python -m compileall -q a2mcp actors
+
+serve: compiled ## Run the daemon in the foreground
 	$(BIN)/a2mcp serve
 
 test: $(VENV)/.test ## Run the whole test suite
@@ -42,7 +46,7 @@ format: $(VENV)/.test ## Put the code into the one form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.test ## Measure against the peers and write docs/benchmarks/
+bench: $(VENV)/.test compiled ## Measure against the peers and write docs/benchmarks/
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/.test ## Write the generated part of docs/reference
