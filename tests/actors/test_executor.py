@@ -18,6 +18,7 @@ from a2mcp.tools.context import Context, Limits
 from a2mcp.tools.registry import LocalHost, Registry
 from a2mcp.tools.result import PENDING, Outcome, text
 from a2mcp.tools.spec import Lane, Tier, Tool, ToolSpec
+from a2mcp.types import SessionId
 from actors import audit, executor, gate, jobs
 from actors.executor import LOST, Execute, Executor, Running, Surroundings
 from actors.kit import launch
@@ -97,10 +98,11 @@ class Bench:
         self.ref: Ref[executor.Command] = Ref(self.mailbox)
         self.pool = Pool(clock=self.clock, run_calls=self.ref, most=most)
         self.running = Running()
+        self.grants = Grants(Path("/nowhere/grants.json"), self.clock)
         self._around = Surroundings(
             registry=Registry([self.host]),
             approval=approval or ApprovalSettings(),
-            grants=Grants(Path("/nowhere/grants.json"), self.clock),
+            grants=self.grants,
             context_for=self._context,
             audit_writer=self.audit.ref,
             gate=self.gate.ref,
@@ -348,6 +350,28 @@ def test_rules_and_modes_decide_who_waits_for_the_operator() -> None:
     assert reads.call_id in bench.running.calls
     bench.blocker.let_go()
     bench.ends(2)
+
+
+def test_what_is_granted_is_not_asked_about() -> None:
+    """Issue 6, item 4: for this session, always for this tool."""
+    bench = Bench(approval=ApprovalSettings(mode=Mode.ALWAYS_ASK, tools={"worker": Rule.DENY}))
+    for tool in ("inline", "worker"):
+        bench.grants.add(tool, session_id=SessionId("s"))
+    granted, denied, asked = (bench.run(name) for name in ("inline", "worker", "writes"))
+
+    assert [wait.call for wait in bench.gate.wait_for(gate.Wait)] == [asked]
+    ended = {(tool, is_error) for tool, is_error, _ in bench.ends(2)}
+    assert ended == {(granted.tool, False), (denied.tool, True)}
+
+
+def test_the_operator_ends_a_call_in_his_own_name(bench: Bench) -> None:
+    """Issue 6, item 2: cancel."""
+    call = bench.run("block")
+    bench.blocker.await_entered()
+    executor.cancel(bench.ref, call, executor.STOPPED)
+
+    assert bench.end() == ("block", True, executor.STOPPED)
+    bench.blocker.let_go()
 
 
 def test_an_answer_of_the_operator_runs_or_ends_the_call() -> None:

@@ -129,6 +129,33 @@ def _parser(cache: HeadCache, **options: Any) -> RequestParser:
     return RequestParser(Adjustments(**options), guard, cache)
 
 
+@pytest.mark.parametrize(
+    ("from_here", "head", "status"),
+    [
+        (True, b"Host: 127.0.0.1\r\n", None),
+        (True, b"Host: localhost:9\r\n", None),
+        (False, b"Host: 127.0.0.1\r\n", 401),
+        (False, b"Host: 127.0.0.1\r\nAuthorization: Bearer t\r\n", None),
+        (True, b"Host: box.example\r\n", 401),
+        (True, b"Host: 127.0.0.1\r\nX-Forwarded-For: 203.0.113.9\r\n", 401),
+        (True, b"Host: 127.0.0.1\r\nCf-Connecting-Ip: 203.0.113.9\r\n", 401),
+        (True, b"Host: 127.0.0.1\r\nAuthorization: Bearer wrong\r\n", None),
+        (True, b"", 401),
+    ],
+)
+def test_what_is_for_this_machine_is_judged_by_connection_and_name(
+    cache: HeadCache, from_here: bool, head: bytes, status: int | None
+) -> None:
+    """Issue 6, item 5: loopback or bearer. SECURITY: a remembered head must not open it to another peer."""
+    guard = Guard(Bearer("t"), AllowedHosts("127.0.0.1", ["box.example"]), body_bytes=100)
+    version = b"HTTP/1.1" if head else b"HTTP/1.0"
+    for peer in (True, from_here):
+        parser = RequestParser(Adjustments(), guard, cache, from_here=peer)
+        parser.received(b"GET /metrics " + version + b"\r\n" + head + b"\r\n")
+
+    assert (None if parser.error is None else parser.error.status) == status
+
+
 def test_a_chunked_request_does_not_change_what_is_remembered(cache: HeadCache) -> None:
     """Waitress writes the counted length into the headers: into those of this request only."""
     head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
