@@ -79,6 +79,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Where relative paths start; None is the folder the daemon was started in."""
     drain_s: float = 30.0
     """How long calls in flight may go on after a request to stop."""
+    one_processor: bool = True
+    """Whether the daemon keeps its own threads on one processor; what it starts has all of them."""
     approval: ApprovalSettings
     audit: AuditSettings = AuditSettings()
     limits: LimitSettings = LimitSettings()
@@ -213,5 +215,6 @@ _TOP: Final[dict[str, Check]] = {
     "allowed_hosts": checks.hosts,
     "cwd": checks.folder,
     "drain_s": checks.seconds(0, 3600),
+    "one_processor": checks.boolean,
     **dict.fromkeys(_SECTIONS, checks.object_),
 }

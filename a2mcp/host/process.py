@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Final
 import msgspec
 
 from a2mcp.errors import BadArgument, ToolError
+from a2mcp.host import affinity
 
 if TYPE_CHECKING:
     from a2mcp.host.command import Command
@@ -124,16 +125,17 @@ def spawn(command: Command, *, started: float) -> Child:
     stdin = _stdin_for(command)
     try:
         # NOTE: no preexec_fn, user or group: each switches vfork off, and a fork of a large daemon takes 20 ms.
-        popen = subprocess.Popen(
-            [_bash(), "--noprofile", "--norc", "-c", "--", command.text],
-            bufsize=0,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=command.cwd,
-            env=environment(command.env),
-            start_new_session=True,
-        )
+        with affinity.everywhere():
+            popen = subprocess.Popen(
+                [_bash(), "--noprofile", "--norc", "-c", "--", command.text],
+                bufsize=0,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=command.cwd,
+                env=environment(command.env),
+                start_new_session=True,
+            )
     except (OSError, ValueError) as error:
         raise _explained(error, command) from error
     finally:

@@ -14,6 +14,8 @@ import subprocess
 import time
 from typing import IO, TYPE_CHECKING, Final, Self
 
+from a2mcp.host import affinity
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
@@ -55,15 +57,16 @@ class SearchChild:
         self._cancelled = cancelled
         self._stderr = bytearray()
         self.end = End.OPEN
-        self._process = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        with affinity.everywhere():
+            self._process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
         _bound_memory(self._process.pid)
 
     def __enter__(self) -> Self:

@@ -21,7 +21,7 @@ class XferSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the SHA-256 of a file can be asked for."""
     stall_s: float = 60.0
     """How long a transfer may stand still."""
-    upload_bytes: int = 128 * 1024 * 1024
+    upload_bytes: int = 64 * 1024**3
     """Of one uploaded file."""
     dufs: str = "dufs"
     """Name or path of the file server that may serve instead of us."""
