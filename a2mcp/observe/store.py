@@ -127,19 +127,26 @@ class Store:
         """Do what the disk may refuse; after a refusal nothing is tried for a while."""
         if self._clock.monotonic() < self._again_at:
             return default
-        import sqlite3  # noqa: PLC0415 - not before there is something to keep
-
+        try:
+            import sqlite3  # noqa: PLC0415 - not before there is something to keep
+        except (ImportError, OSError) as cause:
+            # Without a descriptor left nothing can be imported either; and not every Python comes with it.
+            self._pause(cause)
+            return default
         try:
             return work(self._opened())
         except (sqlite3.Error, OSError, msgspec.DecodeError) as cause:
             if isinstance(cause, msgspec.DecodeError) or type(cause) is sqlite3.DatabaseError:
                 self._set_aside()
-            self.close()
-            self._again_at = self._clock.monotonic() + PAUSE_S
-            if not self._failing:
-                logger.warning("[a2mcp] warning: events are not kept for now: %s; calls go on", cause)
-            self._failing = True
+            self._pause(cause)
             return default
+
+    def _pause(self, cause: Exception) -> None:
+        self.close()
+        self._again_at = self._clock.monotonic() + PAUSE_S
+        if not self._failing:
+            logger.warning("[a2mcp] warning: events are not kept for now: %s; calls go on", cause)
+        self._failing = True
 
     def _opened(self) -> sqlite3.Connection:
         if self._database is None:

@@ -229,3 +229,13 @@ def test_a_filter_takes_what_was_asked_for(wanted, takes):
     """Issue 6, item 3: filters by tool, status, session, path."""
     assert wanted.takes(event(1, status="ok", session="s", args=as_args(path="/srv/app"))) is takes
     assert wanted.takes(gap(1, 2)), "nobody knows what was in a gap"
+
+
+def test_a_python_that_cannot_import_sqlite_keeps_nothing_and_goes_on(store, clock, monkeypatch, caplog):
+    """Ours: without a descriptor left nothing can be imported; and not every Python comes with it."""
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "sqlite3", None)
+        assert store.append([event(1)]) is False
+    assert "events are not kept" in caplog.text
+    clock.seconds += stores.PAUSE_S
+    assert store.append([event(2)]) is True
