@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, assert_never
+from typing import TYPE_CHECKING, ClassVar, assert_never
 
 from a2mcp.audit.record import ABORTED, CANCELLED
 from a2mcp.errors import A2mcpError, Internal, NotExposed
@@ -15,7 +15,6 @@ from a2mcp.tools.call import Call
 from a2mcp.tools.registry import Entry
 from a2mcp.tools.result import PENDING, Encoded, Needs, Refusal, Result, text
 from a2mcp.tools.spec import Lane
-from a2mcp.types import CallId
 from actors import audit, gate, jobs
 from actors.kit import Actor
 from actors.pool import Pool
@@ -41,12 +40,6 @@ class Execute(Message, frozen=True):
     def failed(self, error: A2mcpError) -> None:
         """End the call, which has a start, with the error."""
         audit.finish(self.audit_writer, self.call, text(str(error), is_error=True))
-
-
-class Ended(Message, frozen=True):
-    """A call that was pending has ended."""
-
-    call_id: CallId
 
 
 class Sweep(Message, frozen=True):
@@ -78,7 +71,7 @@ class Replied(Message, frozen=True):
     answer: Answer
 
 
-Command = Execute | Ended | Sweep | Abort | Cancel | Replied | GetRunning | Returned | gate.Answered
+Command = Execute | Sweep | Abort | Cancel | Replied | GetRunning | Returned | gate.Answered
 
 
 class Executor(Actor[Command]):
@@ -104,8 +97,6 @@ class Executor(Actor[Command]):
                 self._cancel(call, reason)
             case Replied(answer=answer):
                 self._replied(answer)
-            case Ended(call_id=call_id):
-                self._calls.pop(call_id, None)
             case gate.Answered(call=call, refusal=refusal):
                 self._step(call, partial(self._answered, refusal=refusal))
             case Sweep(old=old):
@@ -114,7 +105,7 @@ class Executor(Actor[Command]):
                 for call in list(self._calls.values()):
                     self._finish(call, text(reason, is_error=True), ended=ABORTED)
             case GetRunning():
-                return len(self._calls)
+                return sum(not call.has_ended() for call in self._calls.values())
             case _:
                 assert_never(message)
         return None
@@ -247,6 +238,10 @@ class Executor(Actor[Command]):
         audit.finish(self._around.audit_writer, call, result, ended=ended)
 
     def _sweep(self, old: tuple[Call, ...]) -> None:
+        # PERF: another actor ends a pending call without telling: a message would wake this thread for every command,
+        # just when its answer is on the way.
+        for call in [call for call in self._calls.values() if call.has_ended()]:
+            del self._calls[call.call_id]
         for run in self._pool.tend():
             self._finish(run.call, text(LOST, is_error=True))
         for call in old:
@@ -257,11 +252,6 @@ class Executor(Actor[Command]):
 def running(executor: Ref[Command]) -> int:
     """Ask how many calls are running or waiting."""
     return executor.ask(GetRunning(), timeout=5)
-
-
-def ended(executor: Ref[Any], call_id: CallId) -> None:
-    """Say that a pending call has ended."""
-    executor.insist(Ended(call_id))
 
 
 def sweep(executor: Ref[Command], old: tuple[Call, ...]) -> None:

@@ -37,7 +37,7 @@ from actors.gate import Gate
 from actors.jobport import Port as JobsPort
 from actors.jobs import Jobs
 from actors.kit import Actor
-from actors.observing import Lookout, Observing, Sizes, job_news, observing
+from actors.observing import Lookout, Observing, Sizes, job_news, observing, session_news
 from actors.pool import Pool
 from actors.ref import Ref
 from actors.sessions import Sessions
@@ -190,10 +190,11 @@ def start(ground: Ground) -> System:
 
 def _state(ground: Ground, refs: Refs) -> _State:
     settings, clock = ground.settings, ground.clock
+    seen = observing(refs.events, ground.home, settings.observe, ground.registry, clock)
     return _State(
-        seen=observing(refs.events, ground.home, settings.observe, ground.registry, clock),
+        seen=seen,
         journal=Journal(ground.home.audit, clock=clock, sync=settings.audit.sync),
-        sessions=SessionTable(clock=clock, limit=settings.limits.sessions),
+        sessions=SessionTable(clock=clock, limit=settings.limits.sessions, forgotten=session_news(seen.news)),
         waiting=Waiting(settings.limits.in_flight, clock),
         grants=Grants(ground.home.grants, clock),
         programs=_programs(ground),
@@ -220,8 +221,8 @@ def _makers(ground: Ground, refs: Refs, state: _State, context_for: ContextFor) 
 
 
 def _context_for(ground: Ground, refs: Refs) -> ContextFor:
-    jobs_port, xfer_port = JobsPort(refs.jobs), xfer.Port(refs.xfer, ground.clock)
-    return contexts(ground.settings, ground.home.root, ground.clock, jobs_port, xfer_port)
+    shares = xfer.Port(refs.xfer, ground.clock)
+    return contexts(ground.settings, ground.home.root, ground.clock, JobsPort(refs.jobs), shares)
 
 
 def _front(ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens) -> Front:
@@ -246,7 +247,6 @@ def _jobs(ground: Ground, refs: Refs, news: Publisher) -> Callable[[Any], Jobs]:
 def _finish(refs: Refs, ticket: Ticket, result: Result, *, ended: str | None = None) -> None:
     # Our tickets are our calls: the executor made them.
     audit.finish(refs.audit, cast("Call", ticket), result, ended=ended)
-    executor.ended(refs.executor, ticket.call_id)
 
 
 def _programs(ground: Ground) -> Programs:

@@ -17,18 +17,20 @@ if TYPE_CHECKING:
 _HAS_AFFINITY = hasattr(os, "sched_setaffinity")
 _all: set[int] | None = None
 """What the process was given at its start; None while nothing is pinned."""
+_one: set[int] = set()
+"""What is left of it for our own threads."""
 
 
 def pin() -> None:
     """Keep this thread, and those it starts from now on, on one processor. Nothing where there is only one."""
-    global _all  # noqa: PLW0603  # It mirrors a property of the process, of which there is one, too.
+    global _all, _one  # They mirror a property of the process, of which there is one, too.
     if not _HAS_AFFINITY or _all is not None:
         return
     given = os.sched_getaffinity(0)
     if len(given) > 1:
         with contextlib.suppress(OSError):  # Some sandboxes forbid it; then everything is as it was.
             os.sched_setaffinity(0, {max(given)})
-            _all = given
+            _all, _one = given, {max(given)}
 
 
 @contextlib.contextmanager
@@ -38,9 +40,8 @@ def everywhere() -> Iterator[None]:
     if given is None:
         yield
         return
-    pinned = os.sched_getaffinity(0)
     os.sched_setaffinity(0, given)
     try:
         yield
     finally:
-        os.sched_setaffinity(0, pinned)
+        os.sched_setaffinity(0, _one)
