@@ -1,7 +1,7 @@
 """The events: the one that owns the chronicle, so that what happens is numbered, kept and told in one order.
 
 Publishing never blocks and never slows a call: whoever has news leaves one message, and a full mailbox drops it and
-counts it, which watchers see as a gap. The actor collects for a moment before it works, so that it wakes twenty times a
+counts it, which watchers see as a gap. The actor collects for a moment before it works, so that it wakes twelve times a
 second under load and not with every call, and writes what came as one group.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from a2mcp.protocol.exchange import Reply
     from a2mcp.protocol.response import Response
 
-COLLECT_S: Final = 0.05
+COLLECT_S: Final = 0.08
 """How long news is collected. Whoever watches sees it so much later, which is sooner than anybody blinks."""
 
 logger = logging.getLogger("a2mcp.observe")

@@ -15,7 +15,7 @@ import msgspec
 from a2mcp import __version__
 from a2mcp.http.facts import Gauges
 from a2mcp.observe.chronicle import Chronicle
-from a2mcp.observe.event import WARNING, as_args
+from a2mcp.observe.event import SESSION, WARNING, as_args
 from a2mcp.observe.store import Store
 from a2mcp.observe.tally import Tally
 from actors import events
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from a2mcp.protocol.response import Response
     from a2mcp.session.table import SessionTable
     from a2mcp.tools.registry import Registry
+    from a2mcp.types import SessionId
     from actors.front import Front
     from actors.ref import Mailbox, Ref
     from actors.sightings import Trace
@@ -167,6 +168,11 @@ class Warnings(logging.Handler):
             self.handleError(record)  # The message does not fit its arguments.
             return
         self._news(WARNING, status=record.levelname.lower(), args=as_args(text=said[:1000]))
+
+
+def session_news(news: Publisher) -> Callable[[SessionId, str], None]:
+    """Make what is told of each session that ended without anybody ending it."""
+    return lambda session, why: news(SESSION, status="ended", session=session, args=as_args(why=why))
 
 
 def job_news(news: Publisher) -> Callable[[Any], None]:

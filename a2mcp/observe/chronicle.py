@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from a2mcp.observe import event as events
 from a2mcp.observe.event import ALL, Event, Wanted
-from a2mcp.observe.watching import Watch
+from a2mcp.observe.watching import Group, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,9 @@ class Chronicle:
         seen = list(group)
         if lost and group:
             seen.insert(0, events.gap(group[0].sequence - lost, group[0].sequence - 1))
-        shown = [(event, events.encode(event)) for event in seen]
+        if not seen:
+            return
+        told = Group(seen)
         for name, watch in list(self._watches.items()):
-            if not watch.tell(shown):
+            if not watch.tell(told):
                 self.leave(name)

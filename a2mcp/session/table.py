@@ -6,6 +6,7 @@ not end what runs in it. Kept in memory only, so a restart forgets every session
 
 import uuid
 from collections import OrderedDict
+from collections.abc import Callable
 
 from a2mcp.clock import Clock
 from a2mcp.types import SessionId
@@ -24,19 +25,28 @@ class SessionTable:
         limit: how many sessions there can be.
         idle_s: after how many seconds without a message a session is forgotten.
         clock: measures the idle time; its wall clock is not used.
+        forgotten: is told of each session that was not closed by anybody, and why it is no more.
     """
 
-    def __init__(self, *, clock: Clock, limit: int = LIMIT, idle_s: float = IDLE_S) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        limit: int = LIMIT,
+        idle_s: float = IDLE_S,
+        forgotten: Callable[[SessionId, str], None] = lambda _session, _why: None,
+    ) -> None:
         self._clock = clock
         self._limit = limit
         self._idle_s = idle_s
+        self._forgotten = forgotten
         self._seen: OrderedDict[SessionId, float] = OrderedDict()
 
     def open(self) -> SessionId:
         """Make a session; when the table is full, the least recently seen one is forgotten for it."""
         now = self._forget_idle()
         while len(self._seen) >= self._limit:
-            self._seen.popitem(last=False)
+            self._forget_first("to make room")
         session = SessionId(str(uuid.uuid4()))
         self._seen[session] = now
         return session
@@ -76,5 +86,9 @@ class SessionTable:
     def _forget_idle(self) -> float:
         now = self._clock.monotonic()
         while self._seen and now - next(iter(self._seen.values())) >= self._idle_s:
-            self._seen.popitem(last=False)
+            self._forget_first("idle")
         return now
+
+    def _forget_first(self, why: str) -> None:
+        session, _ = self._seen.popitem(last=False)
+        self._forgotten(session, why)

@@ -8,7 +8,7 @@ import pytest
 from a2mcp.observe.chronicle import MOST_REPLAYED, Chronicle
 from a2mcp.observe.event import ALL, GAP, Event, Wanted, decode, encode, gap
 from a2mcp.observe.tally import NOT_OURS, Tally
-from a2mcp.observe.watching import AT_ONCE, BEHIND_BYTES, Watch
+from a2mcp.observe.watching import AT_ONCE, BEHIND_BYTES, Group, Watch
 
 
 class Line:
@@ -68,9 +68,12 @@ def chronicle() -> Chronicle:
     return Chronicle(Shelf(), Tally())  # type: ignore[arg-type]
 
 
-def group(first: int, count: int, **more):
-    made = [Event(sequence=number, kind="call.done", **more) for number in range(first, first + count)]
-    return [(one, encode(one)) for one in made]
+def numbered(first: int, count: int, **more) -> list[Event]:
+    return [Event(sequence=number, kind="call.done", **more) for number in range(first, first + count)]
+
+
+def group(first: int, count: int, **more) -> Group:
+    return Group(numbered(first, count, **more))
 
 
 def happened(count: int, **more) -> list[Event]:
@@ -105,7 +108,10 @@ def test_a_watcher_that_does_not_read_is_told_later_what_it_missed(line):
     line.waits = 0
     watch.tell(group(6, 1))
 
-    assert line.events == [gap(1, 5), group(6, 1)[0][0]]
+    assert line.events == [gap(1, 5), *numbered(6, 1)]
+    watch.tell(group(7, 1))
+    assert line.events[-1].sequence == 7
+    assert len(line.events) == 3
 
 
 def test_what_was_not_wanted_is_no_gap(line):

@@ -118,3 +118,15 @@ def test_ids_are_random_uuids(clock):
     assert len(opened) == 10_000
     assert all(str(uuid.UUID(session)) == session and uuid.UUID(session).version == 4 for session in opened)
     assert "uuid.uuid4()" in inspect.getsource(module)
+
+
+def test_a_session_that_nobody_closed_is_told_of(clock):
+    """Issue 6, item 3: those who watch see a session end."""
+    gone = []
+    table = SessionTable(clock=clock, limit=2, forgotten=lambda session, why: gone.append((session, why)))
+    first, second, closed = table.open(), table.open(), table.open()
+    table.close(closed)
+    clock.t += IDLE_S
+    assert len(table) == 0
+
+    assert gone == [(first, "to make room"), (second, "idle")]
