@@ -18,6 +18,7 @@ import msgspec
 
 from a2mcp.clock import Clock, iso
 from a2mcp.errors import Busy
+from a2mcp.host import affinity
 from a2mcp.observe.chronicle import Chronicle
 from a2mcp.observe.event import WAITING, Event, Wanted
 from a2mcp.observe.watching import Outlet
@@ -178,6 +179,10 @@ class Events(Actor[Command]):
             case _:
                 assert_never(message)
         return None
+
+    def on_start(self) -> None:
+        """Leave the processor of the calls to the calls."""
+        affinity.spread()
 
     def on_stop(self) -> None:
         """Let go of the file."""

@@ -33,6 +33,12 @@ def pin() -> None:
             _all, _one = given, {max(given)}
 
 
+def spread() -> None:
+    """Let this thread run on every processor again: what it does is not on the path of a call."""
+    if _all is not None:
+        os.sched_setaffinity(0, _all)
+
+
 @contextlib.contextmanager
 def everywhere() -> Iterator[None]:
     """Let what this thread starts inside the block run on every processor that the daemon was given."""

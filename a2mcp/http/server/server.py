@@ -19,6 +19,7 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
+from a2mcp.host import affinity
 from a2mcp.http.server.channel import LOOKAHEAD, TURN_BYTES, Channel
 from a2mcp.http.server.heads import HeadCache
 from a2mcp.http.server.poller import READ, WRITE, Poller, SocketMap
@@ -163,6 +164,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         self._bodies.put(channel)
 
     def _serve_bodies(self, bodies: queue.SimpleQueue[Channel]) -> None:
+        affinity.spread()
         while True:
             self._serve(bodies.get())
 

@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.errors import A2mcpError, Busy, Internal
+from a2mcp.host import affinity
 from a2mcp.protocol.refusal import response_for
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Workers:
         return not self._jobs and self._idle == self._threads
 
     def _work(self) -> None:
+        affinity.spread()
         while True:
             with self._changed:
                 self._idle += 1
