@@ -6,6 +6,7 @@ routes).
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def serve(home: Home, hosts: Sequence[Host] = (), shelves: Sequence[Shelf] = ())
     Raises:
         A2mcpError: it could not start; the error says why and carries the exit code.
     """
+    # PERF: starting makes little but what stays; looking for what does not takes a tenth of the time. ``run`` turns the
+    # collector on again.
+    gc.disable()
     from actors.daemon import Daemon, More  # noqa: PLC0415  # 90 ms of imports that no other verb needs.
 
     return Daemon.start(home, More(tuple(hosts), tuple(shelves))).run()

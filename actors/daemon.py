@@ -176,6 +176,7 @@ class Daemon:
         # What is there now stays for good: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
+        gc.enable()
         try:
             self._server.run()
         finally:
