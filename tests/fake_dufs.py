@@ -14,7 +14,7 @@ BIG = 24 * 1024 * 1024
 
 _SCRIPT = (
     f"#!{sys.executable}\nBIG = {BIG}\n"
-     r"""
+    r"""
 import json, os, signal, socket, sys, threading, time
 
 def note(kind, **what):

@@ -122,7 +122,9 @@ def test_a_command_that_outlives_a_killed_daemon_does_not_hold_the_home(home, ho
         os.kill(int(child), 9)
 
 
-@pytest.mark.parametrize("content", ["", "1\n", f"{os.getpid()}\n", "garbage\x00"], ids=["empty", "init", "own", "garbage"])
+@pytest.mark.parametrize(
+    "content", ["", "1\n", f"{os.getpid()}\n", "garbage\x00"], ids=["empty", "init", "own", "garbage"]
+)
 def test_what_a_stale_lock_file_says_does_not_matter(home, content):
     """Row C07: refuses by flock, not by the text of a pid."""
     home.root.mkdir(mode=0o700)
