@@ -62,13 +62,23 @@ class Workers:
         """Do a job some time soon, whatever waits. For those who bring one at a time."""
         with self._changed:
             self._jobs.append(job)
-            if self._idle:
+            # One that was woken for an earlier job, and has not taken it yet, still counts as idle.
+            if self._idle >= len(self._jobs):
                 self._changed.notify()
                 return
             start = self._threads < self._most
             self._threads += start
         if start:
+            self._grow()
+
+    def _grow(self) -> None:
+        try:
             threading.Thread(target=self._work, name=self._name, daemon=True).start()
+        except RuntimeError as cause:
+            # The job waits for a thread that comes free, or for the next job.
+            logger.warning("[a2mcp] no thread for one more worker: %s", cause)
+            with self._changed:
+                self._threads -= 1
 
     def settle(self, seconds: float) -> bool:
         """Wait until all is done, but no longer than this; whether it is."""
