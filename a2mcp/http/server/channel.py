@@ -162,6 +162,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         if isinstance(answer, Parked):
             request.parked = answer
             answer.attach(Answering(self, request))
+            if not self.connected:
+                answer.gone()  # It closed while another thread ran the app, and found nobody to tell.
         else:
             self.deliver(request, answer)
 

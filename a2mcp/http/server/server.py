@@ -159,8 +159,13 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
 
     def _decode_elsewhere(self, channel: Channel) -> None:
         if self._bodies is None:
-            self._bodies = queue.SimpleQueue()
-            threading.Thread(target=self._serve_bodies, args=(self._bodies,), name="Bodies", daemon=True).start()
+            bodies: queue.SimpleQueue[Channel] = queue.SimpleQueue()
+            try:
+                threading.Thread(target=self._serve_bodies, args=(bodies,), name="Bodies", daemon=True).start()
+            except RuntimeError:  # The machine has no thread left: better slow for everybody than not at all.
+                self._serve(channel)
+                return
+            self._bodies = bodies
         self._bodies.put(channel)
 
     def _serve_bodies(self, bodies: queue.SimpleQueue[Channel]) -> None:
