@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.audit.record import MAX_CLIENT
-from a2mcp.errors import MissingSession
+from a2mcp.errors import MissingSession, RequestError
 from a2mcp.http.server.parked import Parked
 from a2mcp.protocol import bridge, jsonrpc
 from a2mcp.protocol.caller import NOBODY, Caller
@@ -48,12 +48,19 @@ class Bridge:
         client = req.env.get(CLIENT)
         caller = Caller(client=client[:MAX_CLIENT]) if client else NOBODY
         exchange = Exchange(parked, message.request_id, session_id, caller=caller)
+        try:
+            self._hand_over(exchange, message)
+        except RequestError as error:
+            error.request_id = message.request_id
+            raise
+
+    def _hand_over(self, exchange: Exchange, message: jsonrpc.Message) -> None:
         if message.method == "initialize":
             self._front.open_session(exchange, bridge.INITIALIZED)
-            return
-        if session_id is None:
-            raise _with_id(MissingSession("missing mcp-session-id"), exchange)
-        self._dispatch(exchange, message)
+        elif exchange.session_id is None:
+            raise MissingSession("missing mcp-session-id")
+        else:
+            self._dispatch(exchange, message)
 
     def _dispatch(self, exchange: Exchange, message: jsonrpc.Message) -> None:
         request_id = exchange.request_id
@@ -75,8 +82,3 @@ class Bridge:
         else:
             body = jsonrpc.error(request_id, jsonrpc.METHOD_NOT_FOUND, "method not found")
         self._front.answer(exchange, Response(200, body))
-
-
-def _with_id(error: MissingSession, exchange: Exchange) -> MissingSession:
-    error.request_id = exchange.request_id
-    return error
