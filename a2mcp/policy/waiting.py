@@ -129,6 +129,11 @@ class Waiting(Generic[T]):
         waiter = self._waiters.get(request_id)
         return None if waiter is None else waiter.request
 
+    def held(self, request_id: str) -> T | None:
+        """Look at the caller's own object; None when the call does not wait."""
+        waiter = self._waiters.get(request_id)
+        return None if waiter is None else waiter.held
+
     def answer(self, request_id: str, word: str = "answered") -> T | None:
         """Take a call out to act on it; None when it never waited, was answered, or was forgotten."""
         waiter = self._waiters.pop(request_id, None)

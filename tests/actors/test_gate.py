@@ -96,6 +96,17 @@ def test_an_answer_counts_once_and_only_for_a_call_that_waits(door: Door) -> Non
     assert [answer.call for answer in door.executor.wait_for(Answered)] == [call]
 
 
+def test_a_word_about_a_call_that_has_ended_grants_nothing(door: Door) -> None:
+    """Ours: the operator is told that nothing waits, so nothing may be allowed behind that."""
+    door.hold().claim()
+    (seen,) = gate.waiting(door.ref)
+
+    verdict = gate.answer(door.ref, seen.id, Word(approve=True, scope=Scope.ALWAYS))
+
+    assert (verdict.counted, verdict.grant) == (False, None)
+    assert gate.grants(door.ref) == ()
+
+
 def test_a_full_gate_refuses_the_call(tmp_path: Path) -> None:
     """STYLE 12: every buffer has a chosen size."""
     door = Door(tmp_path, cap=1)
