@@ -60,6 +60,8 @@ class Ending(enum.StrEnum):
     STOPPED = "stopped"
     CANCELLED = "cancelled"
     SHUTDOWN = "shutdown"
+    ABANDONED = "abandoned"
+    """Looking after it broke."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

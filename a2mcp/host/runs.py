@@ -279,8 +279,14 @@ class Runs:
         run.err.close()
 
     def _give_up(self, run: Run) -> None:
-        self._let_go(run)
-        run.child.discard()
+        """Kill it at once; whoever waits is told how it stood, so that no call waits for ever."""
+        run.ending = run.ending or Ending.ABANDONED
+        run.state = State.ENDED
+        try:
+            self._tell_all(run)
+        finally:
+            self._let_go(run)
+            run.child.discard()
 
     def _keep(self, run: Run) -> None:
         """Make the run a job unless it is one."""

@@ -25,6 +25,7 @@ _ENDINGS: Final = {
     Ending.STOPPED: "The command was stopped",
     Ending.CANCELLED: "The call was cancelled and its command ended",
     Ending.SHUTDOWN: "Aborted: the daemon is stopping and ended the command",
+    Ending.ABANDONED: "The daemon failed to look after the command and killed it",
 }
 
 

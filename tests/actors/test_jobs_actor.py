@@ -124,6 +124,20 @@ def test_a_handler_that_breaks_completes_its_call(desk, monkeypatch, caplog):
     assert desk.result_of(desk.begin(bash.TOOL, command="echo on")).structured["stdout"] == "on\n"
 
 
+def test_a_command_that_cannot_be_looked_after_still_ends_its_call(desk, monkeypatch, caplog):
+    """Ours: every path completes its exchange, also that of a fault in the loop."""
+
+    def break_(*_args, **_kwargs):
+        raise RuntimeError("broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("a2mcp.host.capture.Capture.drain", break_)
+        result = desk.result_of(desk.begin(bash.TOOL, command="echo on; exec sleep 60"))
+    assert result.is_error
+    assert "failed to look after the command" in text_of(result)
+    assert running(desk.ref) == 0
+
+
 def test_a_replacement_goes_on_with_the_commands(desk, monkeypatch, caplog):
     """Issue §4: a killed actor is replaced; what ran is still looked after."""
     reader = desk.begin(bash.TOOL, command="read -r line; echo got $line", wait=0, stdin="")
