@@ -47,7 +47,7 @@ ANSWERS = {
     "space-name": lambda: plain("X A: a"),
     "folded": lambda: plain("X-A: a\r\n b"),
     "hop": lambda: plain("Connection: close, X-A", "X-A: 1", "Keep-Alive: timeout=5", "X-B: 2", "Proxy-Authenticate: Basic",
-                         "WWW-Authenticate: Basic realm=x", "WWW-Authenticate: Digest realm=x", "ETag: \"1-2\""),
+                         "WWW-Authenticate: Basic realm=x", "WWW-Authenticate: Digest realm=x", "Set-Cookie: a=b", "ETag: \"1-2\""),
     "long": lambda: plain("Content-Length: 3", body=b"okay and more", length=False),
     "short": lambda: plain("Content-Length: 5000", body=b"x" * 10, length=False),
     "two-lengths": lambda: plain("Content-Length: 3", "Content-Length: 4", length=False),

@@ -37,10 +37,13 @@ _HOP_BY_HOP: Final = frozenset(
         "upgrade",
     }
 )
-_OURS: Final = frozenset({"authorization", "accept-encoding", "content-length", "expect", "host", "x-a2mcp-token"})
+_OURS: Final = frozenset(
+    {"authorization", "accept-encoding", "content-length", "cookie", "expect", "host", "x-a2mcp-token"}
+)
 """Of a request: replaced, or nobody's business."""
-_KEPT_BACK: Final = frozenset({"content-length", "www-authenticate"})
-"""Of a response: the length is written anew, and that the program asks for credentials is between us."""
+_KEPT_BACK: Final = frozenset({"content-length", "set-cookie", "www-authenticate"})
+"""Of a response: the length is written anew, that the program asks for credentials is between us, and cookies of this
+address are not the program's to set."""
 
 _STATUS: Final = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: ([\t\x20-\x7e\x80-\xff]*))?")
 _FIELD: Final = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*")
