@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from a2mcp.protocol.eras import Params
 
 CLIENT_HEADER: Final = "X-A2MCP-CLIENT"
-LONGEST_CLIENT: Final = 80
 VERSION_HEADER: Final = "MCP-PROTOCOL-VERSION"
 
 
@@ -74,7 +73,7 @@ class Standard:
     ) -> None:
         request_id = message.request_id
         try:
-            caller = eras.caller_of(params, dialect, _client(req))
+            caller = eras.caller_of(params, dialect, req.get_header(CLIENT_HEADER))
             exchange = Exchange(parked, request_id, None, dialect, caller)
             asked = methods.Asked(exchange, params, message.params, req.get_header)
             encoded = methods.answer(self._services, message.method, asked)
@@ -91,8 +90,3 @@ def _refusal(error: A2mcpError, request_id: bytes, dialect: Dialect) -> Response
     if dialect.http_statuses or error.status >= 500:
         return response
     return Response(200, response.body, response.headers)
-
-
-def _client(req: falcon.Request) -> str | None:
-    named = req.get_header(CLIENT_HEADER)
-    return named[:LONGEST_CLIENT] if named else None

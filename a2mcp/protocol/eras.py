@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from a2mcp.audit.record import MAX_CLIENT
 from a2mcp.errors import HeaderMismatch, InvalidParams, InvalidRequest, UnsupportedVersion
 from a2mcp.protocol.caller import CAPABILITIES, CLIENT_INFO, LEVELS, LOG_LEVEL, VERSION, Caller
 from a2mcp.protocol.versions import LEGACY, MODERN, NEWEST_LEGACY
@@ -155,8 +156,9 @@ def caller_of(params: Params, dialect: Dialect, client: str | None) -> Caller:
         raise InvalidParams(f"invalid params: {LOG_LEVEL} must be one of {', '.join(LEVELS)}")
     info = meta.get(CLIENT_INFO)
     named = info.get("name") if isinstance(info, dict) else None
+    client = client or (named if isinstance(named, str) else None)
     return Caller(
-        client=client or (named if isinstance(named, str) else None),
+        client=client[:MAX_CLIENT] if client else None,
         progress_token=_token(meta.get("progressToken")),
         capabilities=meta.get(CAPABILITIES) if dialect.asks_by_retry else None,
         log_level=level,

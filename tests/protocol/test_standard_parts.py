@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from a2mcp.audit.record import MAX_CLIENT
 from a2mcp.errors import HeaderMismatch, InvalidParams
 from a2mcp.protocol import eras, mirrors, pages
-from a2mcp.protocol.caller import Caller
+from a2mcp.protocol.caller import CLIENT_INFO, Caller
 from a2mcp.protocol.dialects import Dialect
 from a2mcp.protocol.interviews import target_of
 from a2mcp.protocol.statetoken import VALID_S, StateTokens
-from a2mcp.protocol.versions import LEGACY, MODERN
+from a2mcp.protocol.versions import LEGACY, MODERN, NEWEST_LEGACY
 from a2mcp.protocol.versions.bridge import BRIDGE
 from a2mcp.tools.result import Encoded
 
@@ -255,3 +256,10 @@ def test_whatever_a_caller_says_of_itself_is_taken_or_refused(meta: Any, answers
         assert isinstance(caller, Caller)
         assert isinstance(caller.answers, dict)
         caller.wants_log("info")
+
+
+def test_a_name_of_a_client_is_as_short_as_the_log_has_it() -> None:
+    """Source: ours; it is shown to the operator and kept with events, wherever it came from."""
+    named = eras.Params(meta={CLIENT_INFO: {"name": "n" * 5000}})
+    for header, shown in (("h" * 5000, "h"), (None, "n"), ("", "n")):
+        assert eras.caller_of(named, NEWEST_LEGACY, header).client == shown * MAX_CLIENT
