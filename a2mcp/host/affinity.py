@@ -36,7 +36,7 @@ def pin() -> None:
 def spread() -> None:
     """Let this thread run on every processor again: what it does is not on the path of a call."""
     if _all is not None:
-        os.sched_setaffinity(0, _all)
+        _run_on(_all)
 
 
 @contextlib.contextmanager
@@ -46,8 +46,14 @@ def everywhere() -> Iterator[None]:
     if given is None:
         yield
         return
-    os.sched_setaffinity(0, given)
+    _run_on(given)
     try:
         yield
     finally:
-        os.sched_setaffinity(0, _one)
+        _run_on(_one)
+
+
+def _run_on(processors: set[int]) -> None:
+    # Whoever manages the machine may have taken them away since the start; then things run where they may.
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, processors)
