@@ -64,8 +64,3 @@ class Worker(Actor[Run]):
                 audit.finish(message.audit_writer, call, outcome)
         finally:
             self._executor.insist(returned)
-
-
-def run(worker: Ref[Run], message: Run) -> None:
-    """Give a worker its next call."""
-    worker.tell(message)

@@ -29,7 +29,6 @@ _LEGACY: Final = (
 _WESTERN: Final = "cp1252"
 _SAMPLE = 64 * 1024
 _CONTROLS: Final = bytes(code for code in range(32) if chr(code) not in "\t\n\r\f\b\x1a\x1b") + b"\x7f"
-_ASCII: Final = bytes(range(128))
 
 
 class Encoding(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from a2mcp.errors import A2mcpError
 
 NULL: Final = b"null"
-PARSE_ERROR: Final = -32700
-INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 
