@@ -120,9 +120,9 @@ class Xfer(Actor[Command]):
             case Told(serve=serve, event=event):
                 self._completing(serve, partial(self._told, event=event))
             case Status(ticket=ticket):
-                sharing.finish(ticket, tool.serving(sharing.stand.standing(), sharing.origin, sharing.public()))
+                self._answering(ticket, self._status)
             case StopSharing(ticket=ticket):
-                sharing.finish(ticket, tool.stopped(sharing.owner.stop(ticket.session_id)))
+                self._answering(ticket, lambda: tool.stopped(sharing.owner.stop(ticket.session_id)))
             case Expire():
                 sharing.owner.expire()
             case _:
@@ -133,6 +133,19 @@ class Xfer(Actor[Command]):
         self._sharing.owner.close()
         while self._sharing.starting:
             self._sharing.starting.popitem()[1].close()
+
+    def _status(self) -> Result:
+        sharing = self._sharing
+        return tool.serving(sharing.stand.standing(), sharing.origin, sharing.public())
+
+    def _answering(self, ticket: Ticket, make: Callable[[], Result]) -> None:
+        """Complete a call with what is made for it; when that breaks, with the error."""
+        try:
+            result = make()
+        except BaseException:
+            self._sharing.finish(ticket, text(str(Internal()), is_error=True))
+            raise
+        self._sharing.finish(ticket, result)
 
     # --- a share comes up -----------------------------------------------------------------------------------------
 
@@ -154,8 +167,9 @@ class Xfer(Actor[Command]):
             tell=lambda event: me.insist(Told(serve, event)),
             clock=self._sharing.clock,
         )
-        self._sharing.starting[id(serve)] = server
         server.start()
+        # What it tells is read by this thread, and so after this.
+        self._sharing.starting[id(serve)] = server
 
     def _told(self, serve: Serve, event: Up | Down) -> None:
         from a2mcp.xfer.dufs import Up  # noqa: PLC0415  # As above.

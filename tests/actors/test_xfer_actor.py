@@ -290,6 +290,20 @@ def test_a_step_that_breaks_completes_its_call(home, monkeypatch, caplog):
     assert home.share()["url"]
 
 
+@pytest.mark.parametrize(("which", "broken"), [(1, "serving"), (2, "stopped")])
+def test_a_question_that_breaks_is_answered(home, monkeypatch, caplog, which, broken):
+    """Ours: every path completes its call, also those that only look or close."""
+
+    def breaks(*_args, **_kwargs):
+        raise RuntimeError("broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"actors.xfer.tool.{broken}", breaks)
+        refused = home.result(home.begin(which))
+    assert refused.is_error
+    assert refused.content[0].text == "internal error"
+
+
 def test_everything_at_once_leaves_one_record_of_each_end(tmp_path):
     """Row X09: share, replace, stop, expiry and shutdown fired together, 500 times."""
     for _ in range(500):
