@@ -1,11 +1,12 @@
 """What the operator may ask, answered by the actors.
 
-The only place where somebody waits for an actor's answer, and it waits on the operator channel's own thread.
+Whoever asks waits for the actors: a thread of the operator's channel, or a worker that reads a resource, not the loop.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -61,6 +62,7 @@ class Operator(Deskwork):
         self._token = token
         self._base = base
         self._stop = stop
+        self._rotating = threading.Lock()
         self._started_at: datetime = clock.now()
         self._started = clock.monotonic()
 
@@ -99,10 +101,11 @@ class Operator(Deskwork):
         The file comes first: a token that cannot be kept must not replace one that is.
         """
         token = tokens.generate()
-        replace_token(self._home.config, token)
-        self._bearer.replace(token)
-        self._token = token
-        self.publish()
+        with self._rotating:  # The channel has two threads: the token in the file must be the one in force.
+            replace_token(self._home.config, token)
+            self._bearer.replace(token)
+            self._token = token
+            self.publish()
         self.record("rotate")
         return token
 
