@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 GRACE_S: Final = 2.0
 """Between TERM and KILL."""
-
 LAST_WORDS_S: Final = 0.1
 """What a process that outlives its shell by a moment, such as ``> >(tee log)``, gets to finish its output."""
 
@@ -81,7 +80,8 @@ class Runs:
             self.feed(run, child.command.stdin)
         self._catch_up(run, watcher.call_id)
         if child.command.wait_s > 0 or run.ending:
-            self._set_deadline(run, watcher, child.started + child.command.wait_s)
+            moment = child.started + child.command.wait_s
+            watcher.timer = self.loop.timers.at(moment, partial(self._hand_back, run, watcher))
         else:
             self._hand_back(run, watcher)
 
@@ -96,7 +96,7 @@ class Runs:
     def watch_run(self, run: Run, watcher: Watcher, timeout_s: float) -> None:
         """Tell ``watcher`` when the run has ended, or how it stands after ``timeout_s``."""
         admit(self.loop.timers, run, watcher)
-        self._set_deadline(run, watcher, self._clock.monotonic() + timeout_s)
+        watcher.timer = self.loop.timers.after(timeout_s, partial(self._hand_back, run, watcher))
 
     def stop(self, run: Run, watcher: Watcher) -> None:
         """End a run, TERM first and KILL after a grace, and tell ``watcher`` when it is over or will not be."""
@@ -110,10 +110,8 @@ class Runs:
             ToolError: it is closed already, or too much waits.
         """
         if run.feeder is None:
-            raise ToolError(
-                f"Job {run.job} takes no input.",
-                hint="Start the command with wait=0 and a 'stdin' (it may be empty) to keep its input open.",
-            )
+            hint = "Start the command with wait=0 and a 'stdin' (it may be empty) to keep its input open."
+            raise ToolError(f"Job {run.job} takes no input.", hint=hint)
         run.feeder.offer(data)
         run.feeder.pump(self.loop, partial(self._give_up, run))
 
@@ -147,9 +145,6 @@ class Runs:
         elif call_id in self._cancelled_early:
             self._cancelled_early.remove(call_id)
             self._stop(run, Ending.CANCELLED, GRACE_S)
-
-    def _set_deadline(self, run: Run, watcher: Watcher, moment: float) -> None:
-        watcher.timer = self.loop.timers.at(moment, partial(self._hand_back, run, watcher))
 
     def _cancel(self, run: Run, watcher: Watcher) -> None:
         if watcher.owner:
@@ -279,9 +274,8 @@ class Runs:
         run.err.close()
 
     def _give_up(self, run: Run) -> None:
-        """Kill it at once; whoever waits is told how it stood, so that no call waits for ever."""
-        run.ending = run.ending or Ending.ABANDONED
-        run.state = State.ENDED
+        """Kill it at once, and tell whoever waits, so that no call waits for ever."""
+        run.ending, run.state = run.ending or Ending.ABANDONED, State.ENDED
         try:
             self._tell_all(run)
         finally:
