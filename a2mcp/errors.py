@@ -1,8 +1,8 @@
 """The one tree of errors.
 
 Every error carries what each side needs: ``status`` (HTTP) and ``code`` (JSON-RPC) for a client, ``exit_code`` for a
-shell, a text that is safe to show to the caller, and a hint that says what to do. ``a2mcp/http/errors.py`` maps the
-tree to responses, ``a2mcp/cli`` to exit codes; nothing else maps errors.
+shell, a text that is safe to show to the caller, and a hint that says what to do. ``a2mcp/protocol/refusal.py``
+maps the tree to responses, ``a2mcp/cli`` to exit codes; nothing else maps errors.
 """
 
 from typing import Any, ClassVar

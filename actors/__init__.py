@@ -11,7 +11,7 @@ Executor     running calls, the pool of workers          Worker, Gate           
 Worker       one blocking tool at a time                 AuditWriter, Jobs      2          replaced by Executor
 Jobs         running commands and their output           AuditWriter            65,536     restarted, commands go on
 Gate         approvals waiting for the operator          Executor               65,536     restarted, they still wait
-Fetcher      programs of others that are fetched         AuditWriter, Tunnel    64         restarted
+Fetcher      programs of others that are fetched         who asked              64         restarted
 Tunnel       the one tunnel and its program              Fetcher, AuditWriter   1,024      restarted, it stays open
 Xfer         the one share and what serves it            Fetcher, AuditWriter   1,024      restarted, it stays up
 Supervisor   the order of start and stop, restarts                              1,024      the daemon ends

@@ -1,7 +1,10 @@
 """``requestState``: what a caller carries for us between two rounds, signed so that it can only be what we gave.
 
-It holds the answers of earlier rounds and the tool's own state, and is bound to the method, the arguments, the token
-that the caller used and a time. Whoever changes any of these gets -32602.
+It holds the answers of earlier rounds and the tool's own state, and is bound to the method, the arguments and a time.
+Whoever changes any of these gets -32602.
+
+SECURITY: the key is made of the bearer token, so whoever has that could sign, too. It keeps calls from being mixed up;
+a caller could as well have given the answers that it would forge.
 """
 
 from __future__ import annotations
