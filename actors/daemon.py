@@ -20,6 +20,7 @@ import msgspec
 
 from a2mcp.auth.bearer import Bearer
 from a2mcp.auth.origin import AllowedHosts
+from a2mcp.auth.visit import Visits
 from a2mcp.clock import SystemClock
 from a2mcp.config import endpoint as endpoints
 from a2mcp.config import instance, load
@@ -32,6 +33,7 @@ from a2mcp.http.guard import Guard
 from a2mcp.http.operator import bind_operator_socket, make_operator_app
 from a2mcp.http.server.server import Server
 from a2mcp.http.server.unix import OperatorServer
+from a2mcp.http.ui import Ui
 from a2mcp.http.xfer import Files
 from a2mcp.library.prompts import Facts, Prompts
 from a2mcp.library.resources import Resources, Views
@@ -94,6 +96,7 @@ class Daemon:
         bearer = Bearer(settings.token)
         hosts = AllowedHosts(settings.host, settings.allowed_hosts)
         port = sock.getsockname()[1]
+        origin = endpoints.address(_FROM_HERE.get(settings.host, settings.host), port)
         # Before any thread: it sets the umask for a moment.
         operator_socket, events_socket = (
             bind_operator_socket(home, path) for path in (home.socket, home.events_socket)
@@ -109,13 +112,29 @@ class Daemon:
                 library=Library((resources, Prompts(facts), *more.shelves)),
                 clock=self._clock,
                 hosts=hosts,
-                origin=endpoints.address(_FROM_HERE.get(settings.host, settings.host), port),
+                origin=origin,
                 give_up=self._give_up,
             )
         )
+        base = endpoints.address(settings.host, port)
+        visits = Visits(self._clock)
+        self._operator = Operator(
+            system=self._system,
+            bearer=bearer,
+            token=settings.token,
+            home=home,
+            base=base,
+            origin=origin,
+            visits=visits,
+            clock=self._clock,
+            stop=self.ask_to_stop,
+        )
+        operator_app = make_operator_app(self._operator)
+        lookout = self._system.lookout
+        page = Ui(visits, operator_app, lookout.watch)
         self._files = Files(self._system.stand)
         self._server = Server(
-            make_app(self._system.front, self._files, probe=self._system.lookout, metrics=settings.observe.metrics),
+            make_app(self._system.front, self._files, probe=lookout, metrics=settings.observe.metrics, ui=page),
             sock,
             guard=Guard(
                 bearer,
@@ -128,18 +147,8 @@ class Daemon:
             sinks=self._files.sink,
             on_tick=self._tick,
         )
-        base = endpoints.address(settings.host, port)
-        self._operator = Operator(
-            system=self._system,
-            bearer=bearer,
-            token=settings.token,
-            home=home,
-            base=base,
-            clock=self._clock,
-            stop=self.ask_to_stop,
-        )
-        self._operator_server = OperatorServer(make_operator_app(self._operator), operator_socket)
-        self._event_server = EventServer(events_socket, self._system.lookout.watch)
+        self._operator_server = OperatorServer(operator_app, operator_socket)
+        self._event_server = EventServer(events_socket, lookout.watch)
         self._warnings = Warnings(self._system.news)
         self._greeting = f"a2mcp listening on {base}/ (token {tokens.prefix(settings.token)})"
 

@@ -8,12 +8,24 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, cast
 
+from a2mcp.clock import iso
 from a2mcp.errors import A2mcpError
-from a2mcp.http.facts import Answered, AuditCall, CallFacts, EventsAsked, JobOutput, Search, SessionFacts
+from a2mcp.http.facts import (
+    Answered,
+    AuditCall,
+    CallFacts,
+    EventsAsked,
+    Finding,
+    JobOutput,
+    Search,
+    SessionFacts,
+    ShareFacts,
+)
 from a2mcp.http.ports import WaitingApproval
 from a2mcp.policy.grants import Grant, Word
 from a2mcp.types import JobId, SessionId
-from actors import audit, events, executor, gate, jobs, sessions
+from a2mcp.xfer.owner import ROUTE, written
+from actors import audit, events, executor, gate, jobs, sessions, xfer
 
 if TYPE_CHECKING:
     from a2mcp.audit.query import Call as Logged
@@ -47,12 +59,14 @@ class Deskwork:
     Args:
         system: the actors.
         home: where the log is.
+        origin: our own address as this machine reaches it.
         clock: for how long things wait.
     """
 
-    def __init__(self, system: System, home: Home, clock: Clock) -> None:
+    def __init__(self, system: System, home: Home, origin: str, clock: Clock) -> None:
         self._system = system
         self._home = home
+        self._origin = origin
         self._clock = clock
 
     # --- approvals ------------------------------------------------------------------------------------------------
@@ -163,6 +177,38 @@ class Deskwork:
             offset=page.offset,
             next=page.offset + len(page.data),
             size=page.size,
+        )
+
+    # --- the share, and what is wrong -----------------------------------------------------------------------------
+
+    def share(self) -> ShareFacts | None:
+        """Tell what is shared."""
+        standing = self._system.stand.standing()
+        if standing is None:
+            return None
+        opened, public = standing.opened, self._system.tunnel.url
+        return ShareFacts(
+            path=written(standing.share.path),
+            is_file=standing.share.is_file,
+            url=self._origin + ROUTE,
+            public_url=None if public is None else public + ROUTE,
+            server="embedded" if standing.server is None else "dufs",
+            started_at=iso(opened.started),
+            expires_at=iso(opened.expires),
+            left_s=round(max(0.0, opened.deadline - self._clock.monotonic()), 3),
+        )
+
+    def stop_share(self) -> bool:
+        """End the share; False when there is none."""
+        return xfer.stop(self._system.refs.xfer)
+
+    def doctor(self) -> tuple[Finding, ...]:
+        """Look for what is wrong, as ``a2mcp doctor`` does from outside."""
+        from a2mcp.cli import checks  # noqa: PLC0415 - for whoever asks
+
+        return tuple(
+            Finding(name=each.name, verdict=each.verdict.value, fact=each.fact, mend=each.mend)
+            for each in checks.examine(self._home)
         )
 
     def search(self, wanted: Search) -> tuple[AuditCall, ...]:

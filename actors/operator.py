@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from a2mcp import __version__
+from a2mcp.auth.origin import host_name, is_loopback
+from a2mcp.auth.visit import CODE_S
 from a2mcp.clock import iso
 from a2mcp.config import endpoint as endpoints
 from a2mcp.config import token as tokens
 from a2mcp.config.load import replace_token
+from a2mcp.errors import CannotListen
+from a2mcp.http.facts import Invitation
 from a2mcp.http.ports import AuditFacts, JobFacts, Status
 from actors import audit, executor, fetcher, gate, jobs, sessions, tunnel
 from actors.deskwork import Deskwork
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from a2mcp.auth.bearer import Bearer
+    from a2mcp.auth.visit import Visits
     from a2mcp.clock import Clock
     from a2mcp.config.paths import Home
     from a2mcp.obtain.programs import ProgramFacts
@@ -42,6 +47,8 @@ class Operator(Deskwork):
         bearer: the token in force.
         home: where settings and endpoint are kept.
         base: ``http://host:port``.
+        origin: the same as this machine reaches it.
+        visits: who may use the page.
         clock: for the time since the start.
         stop: asks the daemon to drain and exit.
     """
@@ -54,10 +61,13 @@ class Operator(Deskwork):
         token: str,
         home: Home,
         base: str,
+        origin: str,
+        visits: Visits,
         clock: Clock,
         stop: Callable[[], None],
     ) -> None:
-        super().__init__(system, home, clock)
+        super().__init__(system, home, origin, clock)
+        self._visits = visits
         self._bearer = bearer
         self._token = token
         self._base = base
@@ -161,6 +171,21 @@ class Operator(Deskwork):
         self._system.programs.want(program)
         fetcher.fetch(self._system.refs.fetcher, program)
         return True
+
+    def invite(self) -> Invitation:
+        """Make a link to the operator's page.
+
+        Raises:
+            CannotListen: the page could not be reached.
+        """
+        if not is_loopback(host_name(self._origin.partition("//")[2]) or ""):
+            raise CannotListen(
+                "The operator's page answers on a loopback address only, and this daemon listens on none.",
+                hint="Set 'host' to 127.0.0.1, or to 0.0.0.0 to be reached from elsewhere, too.",
+            )
+        self.record("page")
+        # In the fragment, which no browser sends anywhere.
+        return Invitation(url=f"{self._origin}/ui/#{self._visits.invite()}", valid_s=CODE_S)
 
     def stop(self) -> None:
         """Ask the daemon to drain and exit; returns at once."""

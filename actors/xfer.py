@@ -18,7 +18,7 @@ from a2mcp.tools.result import PENDING, Result, _Pending, text
 from a2mcp.xfer.owner import Opened, Owner, Server, Stand, open_share
 from actors import fetcher
 from actors.kit import Actor
-from actors.ref import Mailbox, Message, Ref
+from actors.ref import Ask, Mailbox, Message, Ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +62,10 @@ class StopSharing(Message, frozen=True):
     ticket: Ticket
 
 
+class StopForOperator(Ask[bool], frozen=True):
+    """Close the share, because the operator says so; whether there was one."""
+
+
 class Expire(Message, frozen=True):
     """Close the share, if its time is over."""
 
@@ -80,7 +84,7 @@ class Told(Message, frozen=True):
     event: Up | Down
 
 
-Command = Serve | Status | StopSharing | Expire | Obtained | Told
+Command = Serve | Status | StopSharing | StopForOperator | Expire | Obtained | Told
 
 
 class Sharing(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +113,7 @@ class Xfer(Actor[Command]):
         super().__init__(mailbox)
         self._sharing = sharing
 
-    def receive(self, message: Command) -> None:
+    def receive(self, message: Command) -> bool | None:
         """Take one step."""
         sharing = self._sharing
         match message:
@@ -123,10 +127,13 @@ class Xfer(Actor[Command]):
                 self._answering(ticket, self._status)
             case StopSharing(ticket=ticket):
                 self._answering(ticket, lambda: tool.stopped(sharing.owner.stop(ticket.session_id)))
+            case StopForOperator():
+                return sharing.owner.stop(None) is not None
             case Expire():
                 sharing.owner.expire()
             case _:
                 assert_never(message)
+        return None
 
     def on_stop(self) -> None:
         """Close the share, and what would have become one."""
@@ -249,6 +256,11 @@ class Port:
         """Close the share."""
         self._ref.tell(StopSharing(ticket))
         return PENDING
+
+
+def stop(xfer: Ref[Command]) -> bool:
+    """Close the share for the operator; whether there was one. Waits for the end of what served it."""
+    return xfer.ask(StopForOperator(), timeout=10)
 
 
 def tend(xfer: Ref[Any], stand: Stand) -> None:

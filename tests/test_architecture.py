@@ -187,11 +187,16 @@ PLACES = re.compile(rb"(?<![\w.$}/~-])/(?:work|ro" + rb"ot)\b|/tm" + rb"p/(?!x\.
 LATER = re.compile(rb"\b(?:TO" + rb"DO|FIX" + rb"ME|XX" + rb"X)\b(?! without an issue)")
 
 
+def texts() -> list[Path]:
+    """What somebody wrote: the bytes of a picture spell anything."""
+    return [path for path in tracked() if path.suffix != ".png"]
+
+
 def test_no_file_names_a_place_of_one_machine():
     """Ours: what is written here must be true anywhere."""
-    assert [name(path) for path in tracked() if PLACES.search(path.read_bytes())] == []
+    assert [name(path) for path in texts() if PLACES.search(path.read_bytes())] == []
 
 
 def test_no_file_puts_work_off():
     """STYLE 4: what is not done is an issue, not a comment."""
-    assert [name(path) for path in tracked() if LATER.search(path.read_bytes())] == []
+    assert [name(path) for path in texts() if LATER.search(path.read_bytes())] == []

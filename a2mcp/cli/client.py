@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from a2mcp.errors import A2mcpError, NoDaemon
-from a2mcp.http.facts import Answered, CallFacts
+from a2mcp.http.facts import Answered, CallFacts, Invitation
 from a2mcp.http.ports import JobFacts, Status, WaitingApproval
 from a2mcp.observe.event import Event, Wanted
 from a2mcp.obtain.programs import ProgramFacts
@@ -121,6 +121,10 @@ class OperatorClient:
     def obtain(self, program: str) -> None:
         """Have a program found or fetched; how it goes on is in ``programs``."""
         self._ask("POST", "/programs", dict[str, Any], {"program": program})
+
+    def invite(self) -> Invitation:
+        """Ask for a link to the operator's page."""
+        return self._ask("POST", "/page", Invitation)
 
     def stop(self) -> None:
         """Ask the daemon to drain and exit; it is still there when this returns."""

@@ -28,6 +28,7 @@ VERBS: Final = (
     "approvals",
     "approve",
     "deny",
+    "ui",
     "observe",
     "top",
     "audit",

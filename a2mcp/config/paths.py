@@ -43,6 +43,7 @@ _OURS: Final = frozenset(
         "jobs",
         "lock",
         "operator.sock",
+        "page.html",
         "pins.json",
     }
 )

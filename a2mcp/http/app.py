@@ -9,6 +9,7 @@ path              methods                     served by
 ``/host-llm``     POST                        reserved: 404
 ``/healthz``      GET, HEAD                   ``health.Health``
 ``/readyz``       GET, HEAD                   ``health.Ready``
+``/ui`` and /…    GET, POST, DELETE           ``ui.Ui``
 ``/metrics``      GET, HEAD                   ``metrics.Metrics``
 everything else   POST, DELETE                ``bridge.Bridge``
 ================  ==========================  =====================
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from a2mcp.http.ports import Front, Probe
+    from a2mcp.http.ui import Ui
     from a2mcp.http.xfer import Files
 
     Handler = Callable[..., None]
@@ -42,7 +44,7 @@ logger = logging.getLogger("a2mcp.http")
 
 
 def make_app(
-    front: Front, files: Files | None = None, *, probe: Probe | None = None, metrics: bool = True
+    front: Front, files: Files | None = None, *, probe: Probe | None = None, metrics: bool = True, ui: Ui | None = None
 ) -> falcon.App[Any, Any]:
     """Build the WSGI app. It never blocks: it runs in the server's loop."""
     handlers: dict[str, Handler] = {
@@ -50,6 +52,7 @@ def make_app(
         "xfer": files or _reserved,
         "host-llm": _reserved,
         "health": Health(),
+        "ui": ui or _reserved,
         "ready": Ready(probe) if probe else _reserved,
         "metrics": Metrics(probe, on=metrics) if probe else _reserved,
         "bridge": Bridge(front),

@@ -72,6 +72,41 @@ class AuditCall(msgspec.Struct, frozen=True, kw_only=True):
     args: msgspec.Raw
 
 
+class ShareFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shared."""
+
+    path: str
+    is_file: bool
+    url: str
+    public_url: str | None
+    """The same from elsewhere, while a tunnel is open."""
+    server: str
+    """``embedded`` or ``dufs``."""
+    started_at: str
+    expires_at: str
+    left_s: float
+    """Seconds until it ends by itself."""
+
+
+class Invitation(msgspec.Struct, frozen=True, kw_only=True):
+    """A link to the operator's page that works once."""
+
+    url: str
+    valid_s: float
+    """How long it waits to be followed."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer of ``doctor``."""
+
+    name: str
+    verdict: str
+    """``ok``, ``warn`` or ``FAIL``."""
+    fact: str
+    mend: str = ""
+    """What to do; empty when nothing need be done."""
+
+
 class EventsAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which events somebody wants; what is None does not matter."""
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 TOKEN_HEADER: Final = "X_A2MCP_TOKEN"  # noqa: S105  # The header's name, not a token.
 """On ``/mcp``, for clients that cannot set ``Authorization``."""
 
+PAGE_BYTES: Final = 64 * 1024
+"""The largest body that the operator's page sends."""
 
 _PASSED_ON: Final = ("FORWARDED", "X_FORWARDED_FOR", "X_FORWARDED_HOST", "X_REAL_IP", "CF_CONNECTING_IP", "VIA")
 """What those add who pass requests on."""
@@ -102,13 +104,13 @@ class Guard:
         if head.command not in route.methods:
             return _wrong_method(route)
         if not self._may(head, route):
-            return _unauthorized(route)
+            return _refused(route)
         return self.too_large(head.raw_path, head.content_length)
 
     @staticmethod
     def judges_by_head(raw_path: str) -> bool:
         """Whether the same head on another connection is judged the same, so that the verdict may be remembered."""
-        return route_for(raw_path).access is not Access.HERE
+        return route_for(raw_path).access not in {Access.HERE, Access.PAGE}
 
     def too_large(self, raw_path: str, size: int) -> BodyTooLarge | None:
         """The refusal of a body over the limit of its path, whether announced or only counted."""
@@ -116,12 +118,20 @@ class Guard:
         limit = self._mcp_body_bytes if route.standard else self._body_bytes
         if route.name == "xfer":
             limit = self._upload_bytes
+        elif route.access is Access.PAGE:
+            limit = PAGE_BYTES
         return BodyTooLarge(f"the body is larger than {limit} bytes") if size > limit else None
 
     def _may(self, head: Head, route: Route) -> bool:
-        if route.access is Access.ANYBODY or (route.access is Access.HERE and is_from_here(head)):
-            return True
-        return self._knows_token(head, route)
+        match route.access:
+            case Access.ANYBODY:
+                return True
+            case Access.PAGE:
+                return is_from_here(head)
+            case Access.HERE if is_from_here(head):
+                return True
+            case _:
+                return self._knows_token(head, route)
 
     def _knows_token(self, head: Head, route: Route) -> bool:
         authorization = head.headers.get("AUTHORIZATION")
@@ -160,7 +170,12 @@ def _wrong_method(route: Route) -> MethodNotAllowed:
     return error
 
 
-def _unauthorized(route: Route) -> Unauthorized:
+def _refused(route: Route) -> RequestError:
+    if route.access is Access.PAGE:
+        return Forbidden(
+            "forbidden: the operator's page is for this machine alone.",
+            hint="Open it there, by a loopback address, with `a2mcp ui`.",
+        )
     error = Unauthorized("unauthorized")
     if route.standard:
         error.headers = (("WWW-Authenticate", 'Bearer realm="a2mcp"'),)

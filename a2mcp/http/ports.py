@@ -20,10 +20,13 @@ if TYPE_CHECKING:
         AuditCall,
         CallFacts,
         EventsAsked,
+        Finding,
         Gauges,
+        Invitation,
         JobOutput,
         Search,
         SessionFacts,
+        ShareFacts,
     )
     from a2mcp.observe.event import Event
     from a2mcp.observe.tally import Tally
@@ -202,6 +205,22 @@ class OperatorPort(Protocol):
 
     def obtain(self, program: str) -> bool:
         """Begin to find or fetch a program; False when none has that name."""
+        ...
+
+    def share(self) -> ShareFacts | None:
+        """Tell what is shared."""
+        ...
+
+    def stop_share(self) -> bool:
+        """End the share; False when there is none."""
+        ...
+
+    def doctor(self) -> tuple[Finding, ...]:
+        """Look for what is wrong."""
+        ...
+
+    def invite(self) -> Invitation:
+        """Make a link to the operator's page."""
         ...
 
     def stop(self) -> None:

@@ -23,6 +23,8 @@ class Access(enum.Enum):
     TOKEN = enum.auto()
     HERE = enum.auto()
     """The token, or that it comes from this machine and nobody passed it on."""
+    PAGE = enum.auto()
+    """That it comes from this machine and nobody passed it on; never the token. The page itself asks for more."""
     ANYBODY = enum.auto()
     """Nothing. What is served there tells nothing about anybody."""
 
@@ -51,6 +53,7 @@ RESERVED: Final = (
     Route("host-llm", "/host-llm", frozenset({"POST"})),
     Route("health", "/healthz", _LOOKING, access=Access.ANYBODY),
     Route("ready", "/readyz", _LOOKING, access=Access.ANYBODY),
+    Route("ui", "/ui", frozenset({"GET", "POST", "DELETE"}), subtree=True, access=Access.PAGE),
     Route("metrics", "/metrics", _LOOKING, access=Access.HERE),
 )
 BRIDGE: Final = Route("bridge", "/", frozenset({"POST", "DELETE"}), subtree=True)

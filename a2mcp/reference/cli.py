@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _INTRODUCTION: Final = """
 `a2mcp VERB`, or `python -m a2mcp VERB`. The verbs `stop`, `status`, `token`, `rotate`, `approvals`, `approve`, `deny`,
-`jobs`, `tunnel` and `obtain` ask the running daemon of the same home over its
+`ui`, `jobs`, `tunnel` and `obtain` ask the running daemon of the same home over its
 [operator's channel](operator-channel.md).
 Where a verb prints facts, `--json` prints them for programs. A table becomes tab-separated lines when the output is no
 terminal.

@@ -12,7 +12,7 @@ import msgspec
 
 import a2mcp
 from a2mcp.errors import A2mcpError, ToolError, UnusableFile
-from a2mcp.http.facts import Answered, CallFacts, JobOutput, SessionFacts
+from a2mcp.http.facts import Answered, CallFacts, Finding, Invitation, JobOutput, SessionFacts
 from a2mcp.http.ports import AuditFacts, JobFacts, Status, WaitingApproval
 from a2mcp.observe.event import Event
 from a2mcp.obtain.programs import ProgramFacts
@@ -152,6 +152,18 @@ class Fake:
     def obtain(self, program):
         self.wanted.append(program)
         return program in ("dufs", "cloudflared")
+
+    def share(self):
+        return None
+
+    def stop_share(self):
+        return False
+
+    def doctor(self):
+        return (Finding(name="home", verdict="ok", fact="it is there"),)
+
+    def invite(self):
+        return Invitation(url="http://127.0.0.1:8123/ui/#code", valid_s=120.0)
 
     def stop(self):
         self.stopped.set()

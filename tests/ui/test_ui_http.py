@@ -1,0 +1,290 @@
+"""The operator's page over HTTP: who is let in, what it may ask, and what a foreign page meets."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+
+import pytest
+from harness import Daemon, running, until
+from inflight import Later
+from visitor import Visitor, link_of
+
+from a2mcp.http.ui import FOLDER, HEADERS
+
+PAGE_BYTES = 120 * 1024
+
+
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory):
+    """A daemon that asks before it writes, shared by this module."""
+    home = tmp_path_factory.mktemp("ui") / "home"
+    with running(home, settings={"approval": {"mode": "write"}}) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def visitor(asking: Daemon) -> Visitor:
+    return Visitor(asking)
+
+
+# --- the way in ----------------------------------------------------------------------------------------------------
+
+
+def test_a_link_works_once(asking):
+    """Issue 6.1: the second use is refused, with what to do."""
+    visitor = Visitor(asking)
+    code = link_of(asking).partition("#")[2]
+    assert visitor.enter(code).status == 200
+
+    again = visitor.enter(code)
+    assert again.status == 403
+    assert "a2mcp ui" in again.body.decode()
+
+
+def test_the_cookie_is_kept_from_scripts_and_from_other_sites(visitor):
+    """Issue 6.1."""
+    kept = visitor.entered.headers["set-cookie"]
+
+    assert "; HttpOnly" in kept
+    assert "; SameSite=Strict" in kept
+    assert "; Path=/ui/" in kept
+
+
+def test_the_page_says_nothing_of_the_daemon_before_a_visit(asking):
+    """Issue 6.1: its files are the same for everybody."""
+    client = asking.client(token=None)
+
+    for file in FOLDER.iterdir():
+        answer = client.send("GET", f"/ui/{file.name}")
+        assert (answer.status, answer.body) == (200, file.read_bytes())
+        assert asking.token.encode() not in answer.body
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert {name.lower(): value for name, value in HEADERS}.items() <= answer.headers.items()
+
+
+def test_the_page_weighs_little_and_asks_for_nothing_from_elsewhere():
+    """Issue 6: under 120 KB in all, no outside resource, nothing inline."""
+    files = list(FOLDER.iterdir())
+    html = (FOLDER / "index.html").read_text()
+
+    assert sum(file.stat().st_size for file in files) < PAGE_BYTES
+    assert all("//" not in part for part in html.split('"') if part.endswith((".css", ".js", ".svg")))
+    assert "style=" not in html
+    assert "onclick" not in html
+    script = "".join(file.read_text() for file in FOLDER.glob("*.js"))
+    assert [w for w in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(") if w in script] == []
+
+
+@pytest.mark.parametrize("path", ["../auth/bearer.py", "..%2fauth%2fbearer.py", "nothing.js", "api", "x/y.js", "%00"])
+def test_nothing_but_the_files_of_the_page_is_served(asking, path):
+    """Ours: no path leads out of the folder."""
+    assert asking.client(token=None).send("GET", f"/ui/{path}").status == 404
+
+
+def test_the_path_without_its_slash_leads_to_the_page(asking):
+    """Ours."""
+    answer = asking.client(token=None).send("GET", "/ui")
+
+    assert (answer.status, answer.headers["location"]) == (308, "/ui/")
+
+
+def test_a_visit_that_was_ended_is_over(asking):
+    """Issue 6.1."""
+    visitor = Visitor(asking)
+    assert visitor.ask("GET", "status").status == 200
+
+    assert visitor.ask("POST", "../leave").status in {400, 404}, "a path is taken as it stands"
+    left = visitor.client.send(
+        "POST", "/ui/leave", b"", Cookie=visitor.cookie, X_A2MCP_Page=visitor.key, Origin=visitor.origin
+    )
+    assert left.status == 204
+    assert "Max-Age=0" in left.headers["set-cookie"]
+    assert visitor.ask("GET", "status").status == 401
+
+
+def test_a_visit_ends_with_the_daemon(tmp_path):
+    """Issue 6.1: bound to this daemon run."""
+    with running(tmp_path / "home") as daemon:
+        visitor = Visitor(daemon)
+        daemon.stop()
+        daemon.start()
+        visitor.client = daemon.client(token=None)
+        assert visitor.ask("GET", "status", Origin=f"http://127.0.0.1:{daemon.port}").status == 401
+
+
+# --- who is kept out -----------------------------------------------------------------------------------------------
+
+
+def test_the_bearer_token_opens_nothing_here(asking):
+    """Issue 6.1: a remote caller with the token has none of this."""
+    client = asking.client()
+
+    assert client.send("GET", "/ui/api/status").status == 401
+    assert client.send("GET", "/ui/api/token").status == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Cookie": None},
+        {"X_A2MCP_Page": None},
+        {"X_A2MCP_Page": "x"},
+        {"Cookie": "a2mcp_page=x"},
+    ],
+    ids=str,
+)
+def test_half_a_visit_is_none(visitor, headers):
+    """Ours: a server on another port is given the cookie, a foreign page cannot set the header."""
+    assert visitor.ask("GET", "status", **headers).status == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://localhost"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+    ],
+    ids=str,
+)
+def test_a_page_from_elsewhere_neither_reads_nor_does_anything(visitor, headers):
+    """Issue 6: another origin, even on this machine, even with both halves of a visit."""
+    for method, path, body in (("GET", "token", None), ("POST", "approvals", {"id": "x", "approve": True})):
+        answer = visitor.ask(method, path, body, **headers)
+        assert answer.status == 403
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_write_without_an_origin_is_refused(visitor):
+    """Issue 6.1: CSRF-proof."""
+    assert visitor.ask("POST", "approvals", {"id": "x", "approve": True}, Origin=None).status == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "a2mcp.example"},
+        {"Host": "127.0.0.1.nip.io"},
+        {"X_Forwarded_For": "192.0.2.1"},
+        {"CF_Connecting_IP": "192.0.2.1"},
+        {"Forwarded": "for=192.0.2.1"},
+    ],
+    ids=str,
+)
+def test_the_page_is_for_this_machine_alone(tmp_path, headers):
+    """Issue 6.1: not by another name, even one that is allowed, and never passed on."""
+    settings = {"allowed_hosts": ["a2mcp.example"]}
+    with running(tmp_path / "home", settings=settings) as daemon:
+        visitor = Visitor(daemon)
+        assert visitor.ask("GET", "status", **headers).status == 403
+        assert visitor.client.send("GET", "/ui/", **headers).status == 403
+
+
+def test_a_large_body_is_refused(visitor):
+    """Ours: 64 KiB are enough for whatever the page says."""
+    assert visitor.ask("POST", "approvals", {"id": "x" * 70_000, "approve": True}).status == 413
+
+
+@pytest.mark.parametrize("path", ["stop", "token/rotate", "page", "programs"])
+def test_the_page_does_not_have_all_that_the_channel_has(visitor, path):
+    """Ours: it makes no links and no tokens, and does not end the daemon."""
+    assert visitor.ask("POST", path, {}).status == 404
+
+
+# --- what it shows and does ----------------------------------------------------------------------------------------
+
+
+def test_the_page_sees_what_the_operator_sees(asking, visitor):
+    """Issue 6.2."""
+    assert visitor.ask("GET", "status").json["pid"] == asking.process.pid
+    assert visitor.ask("GET", "token").json == {"token": asking.token}
+    for path in ("approvals", "grants", "calls", "sessions", "audit?last=5", "jobs", "doctor"):
+        assert isinstance(visitor.ask("GET", path).json, list), path
+    assert visitor.ask("GET", "share").json is None
+    assert visitor.ask("GET", "tunnel").json["state"] == "closed"
+
+
+def test_the_first_answer_counts_and_the_second_is_told(asking, visitor):
+    """Issue 6, "Bad input": two operators answer the same approval."""
+    session = asking.session()
+    call = Later(lambda: session.call("bash", command="echo <b>ran</b>"))
+    (waits,) = until(lambda: visitor.ask("GET", "approvals").json, what="a call waits")
+    other = Visitor(asking)
+
+    assert visitor.ask("POST", "approvals", {"id": waits["id"], "approve": True}).json["approved"]
+    late = other.ask("POST", "approvals", {"id": waits["id"], "approve": False})
+    assert late.status == 409
+    assert "before you answered" in late.json["error"]["text"]
+    assert "ran" in call.result().text
+
+
+def test_a_share_is_shown_and_stopped(asking, visitor, tmp_path):
+    """Issue 6.2: the share, with stop."""
+    (tmp_path / "shared").mkdir()
+    asking.session().call("xfer_share", path=str(tmp_path / "shared"))
+    assert visitor.ask("GET", "share").json["path"] == str(tmp_path / "shared")
+
+    assert visitor.ask("DELETE", "share").json == {"stopped": True}
+    assert visitor.ask("GET", "share").json is None
+    assert visitor.ask("DELETE", "share").json == {"stopped": False}
+
+
+def test_events_are_told_and_go_on_where_they_broke_off(asking, visitor):
+    """Issue 6.2: reconnects and catches up by sequence without gaps."""
+    session = asking.session()
+    session.call("read", path="a2mcp.json")
+    first = stream(asking, visitor, "?history=50", {}, until_kind="call.done")
+    session.call("read", path="a2mcp.json")
+    more = stream(asking, visitor, "", {"Last-Event-ID": str(first[-1]["sequence"])}, until_kind="call.done")
+
+    assert more[0]["sequence"] == first[-1]["sequence"] + 1
+
+
+def test_events_need_a_visit(asking, visitor):
+    """Issue 6.1."""
+    assert visitor.ask("GET", "events", X_A2MCP_Page=None).status == 401
+
+
+def stream(daemon: Daemon, visitor: Visitor, query: str, more: dict[str, str], *, until_kind: str) -> list[dict]:
+    """Read events until one of this kind."""
+    headers = {"Host": f"127.0.0.1:{daemon.port}", "Cookie": visitor.cookie, "X-A2MCP-Page": visitor.key} | more
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=10) as sock:
+        sock.sendall(f"GET /ui/api/events{query} HTTP/1.1\r\n{head}\r\n".encode())
+        received = ""
+        while True:
+            received += sock.recv(65536).decode()
+            found = [
+                json.loads(line[6:])
+                for line in received.split("\n")
+                if line.startswith("data: {") and line.endswith("}")
+            ]
+            if found and found[-1]["kind"] == until_kind:
+                return found
+
+
+# --- the command ---------------------------------------------------------------------------------------------------
+
+
+def test_a_browser_is_given_a_file_that_nobody_else_can_read(asking, tmp_path):
+    """Ours: the arguments of a program can be read by everybody on the machine."""
+    seen = tmp_path / "seen"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {seen}.new\nmv {seen}.new {seen}\n')
+    browser.chmod(0o700)
+    done = subprocess.run(
+        [sys.executable, "-m", "a2mcp", "ui"], cwd=asking.home, env=asking.environment | {"BROWSER": str(browser)},
+        capture_output=True, text=True, check=True, timeout=30,
+    )  # fmt: skip
+
+    until(seen.exists, what="the browser was started")
+    assert seen.read_text() == (asking.home / "page.html").as_uri()
+    assert (asking.home / "page.html").stat().st_mode & 0o777 == 0o600
+    assert "/ui/#" in (asking.home / "page.html").read_text()
+    assert "#" not in done.stdout
