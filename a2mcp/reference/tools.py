@@ -20,9 +20,10 @@ _INTRODUCTION: Final = """
 What `tools/list` offers on a daemon without further hosts, in its order. The description of each tool is the text that
 the model gets.
 
-Every tool takes one JSON object. A field that is not listed is refused, and so is a value of another type; only a
-number written as a string is taken where it means exactly that number. A refusal is a result with `isError: true` whose
-text names the field, what was expected and what came.
+Every tool takes one JSON object. A field that is not listed is refused, and so is a value of another type. Taken is
+what is certainly meant: `3.0` and `"3"` for an integer, `"1.5"` for a number, `"true"` and `"false"` for a boolean, a
+string of JSON for a list or an object, and `null` for a field that may be left out. A refusal is a result with
+`isError: true` whose text names the field, what was expected and what came.
 
 Relative paths start in the daemon's working directory (setting `cwd`). `~`, `~/…` and `file://…` are understood.
 
