@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _ONCE: Final = frozenset(
     {b"host", b"authorization", b"content-length", b"transfer-encoding", b"origin", b"mcp-session-id", b"content-type"}
 )
+_WITHOUT_PATH: Final = frozenset({"OPTIONS", "CONNECT"})
+"""Methods whose target may be ``*`` or ``host:port``; no route takes such a one."""
 _DIGITS_OF_A_LENGTH: Final = 18
 """More digits of Content-Length than this are no size of anything; ``int`` would refuse 4,300 with a traceback."""
 
@@ -127,6 +129,8 @@ def _parse(block: bytes, adj: Adjustments) -> ParsedHead:
     if found and not scheme.startswith("/"):
         authority, slash, path = rest.partition("/")
         raw_path = slash + path or "/"
+    if not raw_path.startswith("/") and parser.command not in _WITHOUT_PATH:
+        raise ParsingError("Bad URI")
     return ParsedHead(
         command=parser.command,
         version=parser.version,
