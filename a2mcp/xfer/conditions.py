@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from email.utils import formatdate, parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     Header = Callable[[str], str | None]
     """Looks a header up, by its name in upper case."""
+
+
+LATEST_S: Final = 253_402_300_799
+"""The last second of the year 9999: a file may be younger, a date in a header or on a page may not."""
 
 
 class Validators(msgspec.Struct, frozen=True):
@@ -30,7 +34,7 @@ class Validators(msgspec.Struct, frozen=True):
 
 def validators(found: os.stat_result) -> Validators:
     """Make the validators of a file: when it was changed to the nanosecond, and its size."""
-    return Validators(f'"{found.st_mtime_ns:x}-{found.st_size:x}"', max(0, int(found.st_mtime)))
+    return Validators(f'"{found.st_mtime_ns:x}-{found.st_size:x}"', max(0, min(int(found.st_mtime), LATEST_S)))
 
 
 def verdict(header: Header, now: Validators) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from a2mcp.xfer.conditions import LATEST_S
 from a2mcp.xfer.target import is_temporary
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _entry(root: Root, parts: Parts, item: os.DirEntry[str], *, count: bool) -> 
 
 
 def _described(name: str, found: os.stat_result, *, prefix: str) -> Entry | None:
-    mtime = found.st_mtime_ns // 1_000_000
+    mtime = min(found.st_mtime_ns // 1_000_000, LATEST_S * 1000)
     if stat.S_ISDIR(found.st_mode):
         return Entry(f"{prefix}Dir", name, mtime, 0)
     if stat.S_ISREG(found.st_mode):

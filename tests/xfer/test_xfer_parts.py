@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 from files_edge import until
@@ -15,7 +16,7 @@ from a2mcp.errors import Busy, FileRefusal
 from a2mcp.http.server.parked import Parked
 from a2mcp.http.server.workers import Workers
 from a2mcp.protocol.response import Response
-from a2mcp.xfer import listing, ranges, target
+from a2mcp.xfer import conditions, listing, ranges, target
 from a2mcp.xfer.download import disposition
 from a2mcp.xfer.faults import refusal_of
 
@@ -123,6 +124,13 @@ def test_a_fault_of_the_file_system_has_a_status_and_names_no_path(number, statu
 
 
 # --- workers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_from_the_far_future_has_a_date_all_the_same():
+    """Ours: a date has four digits of a year; a file system may have more."""
+    found = SimpleNamespace(st_mode=0o100644, st_size=5, st_mtime=3e11, st_mtime_ns=300_000_000_000 * 10**9)
+    assert dict(conditions.validators(found).headers)["Last-Modified"] == "Fri, 31 Dec 9999 23:59:59 GMT"
+    assert listing.entry_of("later", found).mtime // 1000 == conditions.LATEST_S
 
 
 def test_workers_are_few_and_what_waits_has_a_bound():
