@@ -8,7 +8,6 @@ second under load and not with every call, and writes what came as one group.
 from __future__ import annotations
 
 import logging
-import queue
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -136,12 +135,7 @@ class Events(Actor[Command]):
         if isinstance(batch[0], Group | Note):
             # PERF: while this sleeps, leaving news wakes nobody.
             time.sleep(COLLECT_S)
-        while len(batch) < self.BATCH:
-            try:
-                batch.append(self.mailbox.get_nowait())
-            except queue.Empty:
-                break
-        return batch
+        return self.with_more(batch)
 
     def handle(self, batch: Sequence[Any]) -> None:
         """Take the news between two other messages as one group."""

@@ -61,7 +61,10 @@ class Actor(pykka.ThreadingActor, Generic[M]):
 
     def take(self) -> Sequence[Any]:
         """Wait for messages and return up to ``BATCH`` of them."""
-        batch = [self.mailbox.get()]
+        return self.with_more([self.mailbox.get()])
+
+    def with_more(self, batch: list[Any]) -> list[Any]:
+        """Add what waits now, up to ``BATCH`` in all."""
         while len(batch) < self.BATCH:
             try:
                 batch.append(self.mailbox.get_nowait())
