@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from a2mcp.tools.context import SILENT
-from a2mcp.tools.result import PENDING, _Pending
+from a2mcp.tools.result import PENDING, Pending
 from actors.jobs import JobsMessage, Serve, Started
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ class Port:
     def __init__(self, ref: Ref[JobsMessage]) -> None:
         self._ref = ref
 
-    def start(self, ticket: Ticket, child: Child, tell: Teller = SILENT) -> Literal[_Pending.PENDING]:
+    def start(self, ticket: Ticket, child: Child, tell: Teller = SILENT) -> Literal[Pending.PENDING]:
         """Look after a started command; the call completes when it ends, or is handed back as a job."""
         self._ref.tell(Started(ticket, child, tell))
         return PENDING
 
-    def serve(self, ticket: Ticket, params: JobsParams, tell: Teller = SILENT) -> Literal[_Pending.PENDING]:
+    def serve(self, ticket: Ticket, params: JobsParams, tell: Teller = SILENT) -> Literal[Pending.PENDING]:
         """Answer one ``jobs`` call."""
         self._ref.tell(Serve(ticket, params, tell))
         return PENDING

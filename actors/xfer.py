@@ -14,7 +14,7 @@ import msgspec
 
 from a2mcp.errors import A2mcpError, Internal
 from a2mcp.tools import xfer as tool
-from a2mcp.tools.result import PENDING, Result, _Pending, text
+from a2mcp.tools.result import PENDING, Pending, Result, text
 from a2mcp.xfer.owner import Opened, Owner, Server, Stand, open_share
 from actors import fetcher
 from actors.kit import Actor
@@ -232,7 +232,7 @@ class Port:
         self._ref = ref
         self._clock = clock
 
-    def share(self, ticket: Ticket, path: Path, ttl_s: int, cancelled: Callable[[], bool]) -> Literal[_Pending.PENDING]:
+    def share(self, ticket: Ticket, path: Path, ttl_s: int, cancelled: Callable[[], bool]) -> Literal[Pending.PENDING]:
         """Open a path and have it shared.
 
         Raises:
@@ -247,12 +247,12 @@ class Port:
             raise
         return PENDING
 
-    def status(self, ticket: Ticket) -> Literal[_Pending.PENDING]:
+    def status(self, ticket: Ticket) -> Literal[Pending.PENDING]:
         """Say what is shared."""
         self._ref.tell(Status(ticket))
         return PENDING
 
-    def stop(self, ticket: Ticket) -> Literal[_Pending.PENDING]:
+    def stop(self, ticket: Ticket) -> Literal[Pending.PENDING]:
         """Close the share."""
         self._ref.tell(StopSharing(ticket))
         return PENDING

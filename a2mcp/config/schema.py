@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from a2mcp.auth.origin import is_loopback
 from a2mcp.config import checks
 from a2mcp.config import token as tokens
 from a2mcp.policy.approval import ApprovalSettings, Rule
@@ -109,7 +110,8 @@ def settings_from(document: JsonObject) -> tuple[Settings, list[str]]:
     for name, (inner, build) in _SECTIONS.items():
         values[name] = build(**_section(f"{name}.", values.get(name, {}), inner, warnings))
     settings = Settings(**values)
-    if not is_loopback(settings.host):
+    # A name other than localhost is taken for one that others can reach, too: nothing is looked up.
+    if not is_loopback(settings.host.lower()):
         warnings.append(
             f"host '{settings.host}' can be reached from other machines: whoever has the token runs commands as you. "
             "The firewall is your responsibility; forwarding a port over SSH needs none."
@@ -117,18 +119,6 @@ def settings_from(document: JsonObject) -> tuple[Settings, list[str]]:
     if "bash" in settings.tools.names and "jobs" not in settings.tools.names:
         warnings.append("tool 'jobs' is off and 'bash' is not: nobody can follow a command that outlives its 'wait'")
     return settings, warnings
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach a listener on ``host``. A name other than localhost is taken as not."""
-    if host.lower() in {"127.0.0.1", "localhost", "::1"}:
-        return True
-    import ipaddress  # noqa: PLC0415 - the usual hosts are known without it
-
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def field_names() -> tuple[str, ...]:

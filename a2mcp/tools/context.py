@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from a2mcp.clock import Clock
     from a2mcp.host.process import Child
     from a2mcp.tools.jobs import JobsParams
-    from a2mcp.tools.result import _Pending
+    from a2mcp.tools.result import Pending
     from a2mcp.types import CallId, JsonObject, SessionId
 
 
@@ -34,7 +34,7 @@ class Ticket(Protocol):
 class JobsPort(Protocol):
     """The way to the actor that owns running commands. Both methods take over the ticket and never block."""
 
-    def start(self, ticket: Ticket, child: Child, tell: Teller = ...) -> Literal[_Pending.PENDING]:
+    def start(self, ticket: Ticket, child: Child, tell: Teller = ...) -> Literal[Pending.PENDING]:
         """Look after a started command; the call completes when it ends, or is handed back as a job.
 
         Its progress is told to ``tell`` until then.
@@ -44,7 +44,7 @@ class JobsPort(Protocol):
         """
         ...
 
-    def serve(self, ticket: Ticket, params: JobsParams, tell: Teller = ...) -> Literal[_Pending.PENDING]:
+    def serve(self, ticket: Ticket, params: JobsParams, tell: Teller = ...) -> Literal[Pending.PENDING]:
         """Answer one ``jobs`` call; while it waits, the progress of the job is told to ``tell``."""
         ...
 
@@ -52,7 +52,7 @@ class JobsPort(Protocol):
 class XferPort(Protocol):
     """The way to the actor that owns the one share. Each method takes over the ticket and waits for nobody."""
 
-    def share(self, ticket: Ticket, path: Path, ttl_s: int, cancelled: Callable[[], bool]) -> Literal[_Pending.PENDING]:
+    def share(self, ticket: Ticket, path: Path, ttl_s: int, cancelled: Callable[[], bool]) -> Literal[Pending.PENDING]:
         """Open a path here, in the caller's thread, and have it shared, unless the call is cancelled before.
 
         Raises:
@@ -60,11 +60,11 @@ class XferPort(Protocol):
         """
         ...
 
-    def status(self, ticket: Ticket) -> Literal[_Pending.PENDING]:
+    def status(self, ticket: Ticket) -> Literal[Pending.PENDING]:
         """Say what is shared."""
         ...
 
-    def stop(self, ticket: Ticket) -> Literal[_Pending.PENDING]:
+    def stop(self, ticket: Ticket) -> Literal[Pending.PENDING]:
         """Close the share."""
         ...
 

@@ -80,11 +80,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     structured: JsonObject | None = None
 
 
-class _Pending(enum.Enum):
+class Pending(enum.Enum):
+    """The kind of ``PENDING``, which is its only value."""
+
     PENDING = "pending"
 
 
-PENDING: Final = _Pending.PENDING
+PENDING: Final = Pending.PENDING
 """Returned by a tool whose call another actor completes later; no thread waits for it."""
 
 
@@ -128,7 +130,7 @@ class Refusal(msgspec.Struct, frozen=True):
     error: A2mcpError
 
 
-Outcome = Result | Refusal | Encoded | Needs | Literal[_Pending.PENDING]
+Outcome = Result | Refusal | Encoded | Needs | Literal[Pending.PENDING]
 
 
 def text(body: str, *, is_error: bool = False, structured: JsonObject | None = None) -> Result:
