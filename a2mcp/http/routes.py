@@ -65,8 +65,3 @@ def route_for(raw_path: str) -> Route:
         if route.matches(raw_path):
             return route
     return BRIDGE
-
-
-def methods_for(raw_path: str) -> frozenset[str]:
-    """The methods a path takes."""
-    return route_for(raw_path).methods

@@ -200,7 +200,8 @@ def test_bash_without_jobs_is_warned_about():
 def test_every_field_has_a_dotted_name():
     """Issue §8: the whole list of fields."""
     assert schema.field_names() == (
-        "port", "host", "token", "host_llm", "allowed_hosts", "cwd", "drain_s", "approval.mode", "approval.tools",
+        "port", "host", "token", "host_llm", "allowed_hosts", "cwd", "drain_s", "one_processor",
+        "approval.mode", "approval.tools",
         "approval.ask_caller", "approval.timeout_s", "audit.sync", "limits.in_flight", "limits.connections", "limits.sessions",
         "limits.body_bytes", "limits.mcp_body_bytes", "limits.output_bytes", "limits.job_bytes",
         "observe.events", "observe.metrics", "observe.notify", "observe.traces", "tools.preset",

@@ -19,7 +19,7 @@ from a2mcp.auth.bearer import Bearer
 from a2mcp.auth.origin import AllowedHosts
 from a2mcp.errors import BodyTooLarge, CannotListen, InvalidRequest
 from a2mcp.http.guard import Guard
-from a2mcp.http.routes import BRIDGE, RESERVED, methods_for, route_for
+from a2mcp.http.routes import BRIDGE, RESERVED, route_for
 from a2mcp.http.server import responses
 from a2mcp.http.server.heads import CACHE_ENTRIES, CACHED_BYTES, HeadCache
 from a2mcp.http.server.listen import HEADROOM, affordable_connections, bind
@@ -275,7 +275,7 @@ def test_a_head_that_comes_byte_by_byte_costs_little() -> None:
 def test_paths_are_compared_as_they_stand(path: str, name: str) -> None:
     """Seed, "Transport": /xfer and below, /host-llm; the rest is the bridge's."""
     assert route_for(path).name == name
-    assert {"POST"} <= methods_for(path)
+    assert {"POST"} <= route_for(path).methods
     assert BRIDGE not in RESERVED
 
 
