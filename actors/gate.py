@@ -146,14 +146,14 @@ class Gate(Actor[Command]):
         request = self._waiting.find(request_id)
         if request is None:
             return Verdict(counted=False, earlier=self._waiting.earlier(request_id))
+        held = self._waiting.held(request_id)
+        if held is not None and held[0].has_ended():
+            # SECURITY: nothing is granted by a word about a call that is no more: nobody would be told of the grant.
+            return Verdict(counted=False, earlier="withdrawn")
         if not word.approve:
             said = f": {word.reason}" if word.reason else "."
             counted = self._release(request, "denied", f"The operator denied this call{said}", reason=word.reason)
             return Verdict(counted=counted)
-        held = self._waiting.held(request_id)
-        if held is not None and held[0].has_ended():
-            # SECURITY: nothing is granted by a word about a call that is no more: nobody would be told of the grant.
-            return Verdict(counted=False)
         # The grant comes first: one that cannot be kept must not look as if it were.
         grant = self._grant(request, word)
         counted = self._release(request, "approved", None, scope=word.scope)

@@ -103,7 +103,7 @@ def test_a_word_about_a_call_that_has_ended_grants_nothing(door: Door) -> None:
 
     verdict = gate.answer(door.ref, seen.id, Word(approve=True, scope=Scope.ALWAYS))
 
-    assert (verdict.counted, verdict.grant) == (False, None)
+    assert (verdict.counted, verdict.grant, verdict.earlier) == (False, None, "withdrawn")
     assert gate.grants(door.ref) == ()
 
 
