@@ -131,10 +131,10 @@ class Daemon:
         )
         operator_app = make_operator_app(self._operator)
         lookout = self._system.lookout
-        page = Ui(visits, operator_app, lookout.watch)
+        self._page = Ui(visits, operator_app, lookout.watch)
         self._files = Files(self._system.stand)
         self._server = Server(
-            make_app(self._system.front, self._files, probe=lookout, metrics=settings.observe.metrics, ui=page),
+            make_app(self._system.front, self._files, probe=lookout, metrics=settings.observe.metrics, ui=self._page),
             sock,
             guard=Guard(
                 bearer,
@@ -242,6 +242,7 @@ class Daemon:
         if self._deadline is None:
             self._deadline = now + self._drain_s
             self._system.front.stop_admitting()
+            self._page.close()
             self._server.drain()
         if self._server.quiet and not self._system.front.unanswered:
             self._server.finish()

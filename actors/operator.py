@@ -91,10 +91,11 @@ class Operator(Deskwork):
             sessions=sessions.count(system.sessions),
             calls_in_flight=executor.running(system.executor),
             approvals_waiting=len(gate.waiting(system.gate)),
-            jobs_running=jobs.running(system.jobs),
+            jobs_running=jobs.running(system.jobs, kept=True),
             audit=AuditFacts(written=counts.written, failures=counts.failures),
             tunnel=self._system.tunnel.facts,
             downloading=self._system.programs.downloading(),
+            stopping=self._system.front.stopping,
         )
 
     def facts(self) -> JsonObject:

@@ -64,10 +64,13 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     calls_in_flight: int
     approvals_waiting: int
     jobs_running: int
+    """Of the jobs that are listed, those that go on; a command whose call still waits for it is none yet."""
     audit: AuditFacts
     tunnel: TunnelFacts = TunnelFacts()
     downloading: ProgramFacts | None = None
     """A program of others that is being fetched now."""
+    stopping: bool = False
+    """Whether it takes no more calls and ends once those in flight have been answered."""
 
 
 class WaitingApproval(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from a2mcp.auth.visit import VISIT_S
-from a2mcp.errors import Forbidden, MethodNotAllowed, NotFound, Unauthorized
+from a2mcp.errors import Forbidden, MethodNotAllowed, NotFound, Stopping, Unauthorized
 from a2mcp.http.events import asked
 from a2mcp.http.server.parked import Parked
 from a2mcp.http.server.workers import Workers
@@ -87,6 +87,21 @@ HEADERS: Final = (
 """On every response but the stream of events, which no browser shows."""
 
 
+class _Stream(Parked):
+    """A page that is told events; says when it has left."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, left: Callable[[_Stream], object]) -> None:
+        super().__init__(streams=True)
+        self._left = left
+
+    def gone(self) -> None:
+        """The page has left."""
+        super().gone()
+        self._left(self)
+
+
 class Ui:
     """The resource on ``/ui``.
 
@@ -101,6 +116,9 @@ class Ui:
         self._app = app
         self._watch = watch
         self._workers = Workers("Page", threads=4, waiting=256)
+        self._streams: dict[_Stream, tuple[str, str]] = {}
+        """The pages that are told events, and whose visit each belongs to. The loop's own."""
+        self._closed = False
 
     def __call__(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Leave a parked response, and have it completed where waiting is allowed."""
@@ -118,6 +136,16 @@ class Ui:
         else:
             self._file(req, resp, path.removeprefix(PREFIX))
 
+    def close(self) -> None:
+        """Let every page go: a daemon that drains would wait for them. Called in the loop."""
+        self._closed = True
+        for stream in tuple(self._streams):
+            self._end(stream)
+
+    def _end(self, stream: _Stream) -> None:
+        self._streams.pop(stream, None)
+        stream.complete(Response(200))
+
     # --- the way in and out ---------------------------------------------------------------------------------------
 
     def _enter(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -131,7 +159,10 @@ class Ui:
 
     def _leave(self, req: falcon.Request, resp: falcon.Response) -> None:
         _require_method(req, "POST")
-        self._visits.leave(*_shown(req))
+        visit = _shown(req)
+        self._visits.leave(*visit)
+        for stream in [stream for stream, whose in self._streams.items() if whose == visit]:
+            self._end(stream)
         _send(resp, Response(204, headers=(*HEADERS, ("Set-Cookie", _cookie(req, "", 0)))))
 
     # --- what the page asks ---------------------------------------------------------------------------------------
@@ -152,9 +183,12 @@ class Ui:
 
     def _events(self, req: falcon.Request) -> Parked:
         wanted = asked(req.query_string, req.get_header("Last-Event-ID"))
-        parked = Parked(streams=True)
-        self._watch(parked, wanted)
-        return parked
+        if self._closed:
+            raise Stopping("the daemon is stopping.")
+        stream = _Stream(lambda left: self._streams.pop(left, None))
+        self._watch(stream, wanted)
+        self._streams[stream] = _shown(req)
+        return stream
 
     def _file(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
         _require_method(req, "GET")

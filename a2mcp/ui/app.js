@@ -3,7 +3,7 @@
 import { enter, follow, get, leave, Refused } from "./link.js";
 import * as calls from "./calls.js";
 import * as things from "./things.js";
-import { byId, now, say } from "./page.js";
+import { act, byId, now, say } from "./page.js";
 import { seconds, visible } from "./text.js";
 
 const HISTORY = 200;
@@ -106,7 +106,7 @@ function tick(turn) {
   if (document.hidden || byId("main").hidden) return;
   draw();
   if (things.jobsRun) refresh("jobs");
-  if (!byId("tunnel-close").disabled || !byId("tunnel-open").disabled) refresh("tunnel");
+  if (things.tunnelMoves) refresh("tunnel");
   if (byId("share").children.length) refresh("share");
   if (turn % (SLOW_MS / SECOND_MS) === 0) refresh("inflight", "waiting", "sessions", "status");
 }
@@ -116,6 +116,7 @@ async function main() {
   things.search();
   things.tunnelButtons();
   things.tokenButtons();
+  byId("doctor-again").addEventListener("click", () => act(things.doctor, "The doctor has looked again."));
   byId("leave").addEventListener("click", async () => {
     await leave();
     closed("This visit has ended.");

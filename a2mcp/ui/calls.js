@@ -8,6 +8,8 @@ const LAST = 100;
 const FLYING = 200;
 const BUCKETS = 60;
 const BUCKET_S = 5;
+/** Between two drawings of the pulse. */
+const PULSE_S = 0.5;
 const SVG = "http://www.w3.org/2000/svg";
 
 /** By id; `since` is in the time of this page, which no jump of a clock changes. */
@@ -15,6 +17,7 @@ const flying = new Map();
 const ended = [];
 const pulse = [];
 let waiting = [];
+let pulsed = -1;
 
 export const GOOD = { ok: "good", approved: "good", error: "bad", aborted: "bad", denied: "bad", cancelled: "warn", unfinished: "warn" };
 
@@ -56,6 +59,8 @@ export function show() {
   counted("approvals", waiting.length);
   sync(byId("approvals"), waiting, (one) => one.id, waitingRow, elapse);
   sync(byId("last"), ended, (call) => call.call, endedRow);
+  if (now() - pulsed < PULSE_S) return;
+  pulsed = now();
   showPulse();
 }
 

@@ -109,7 +109,7 @@ async function* events(stream, giveUp) {
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
-      const line = block.split("\n").find((each) => each.startsWith("data: "));
+      const line = block.split("\n").find((each) => each.startsWith("data: {"));
       if (line) yield JSON.parse(line.slice(6));
     }
   }

@@ -117,12 +117,14 @@ export async function share() {
     row.querySelector("[data-left]").textContent = `ends in ${seconds(it.left_s)}`;
     row.querySelector("[data-public]").textContent = visible(it.public_url ?? "");
   });
-  return one !== null;
 }
+
+/** Whether its state will change by itself. */
+export let tunnelMoves = false;
 
 export async function tunnel() {
   const facts = await get("tunnel");
-  const moves = ["obtaining", "opening", "closing"].includes(facts.state);
+  tunnelMoves = ["obtaining", "opening", "closing"].includes(facts.state);
   const line = (name, value, kind) => [h("dt", {}, name), h("dd", { class: kind }, h("span", {}, visible(value)))];
   byId("tunnel").replaceChildren(
     ...line("State", facts.state + (facts.provider ? ` (${facts.provider})` : "")),
@@ -130,7 +132,6 @@ export async function tunnel() {
     ...(facts.error ? line("Why", facts.error, "bad") : []));
   byId("tunnel-open").disabled = facts.state !== "closed";
   byId("tunnel-close").disabled = facts.state === "closed" || facts.state === "closing";
-  return moves;
 }
 
 export function tunnelButtons() {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import tempfile
@@ -310,6 +311,40 @@ def test_a_session_is_ended_and_the_log_is_searched(browser, free):
         page.get_by_role("button", name="Search").click()
         page.wait_for_selector("#audit li")
         assert "needle-in-the-log" in shown(page, "#audit")
+
+
+def test_the_doctor_looks_again_when_asked(browser, free):
+    """Issue 6.2: warnings of `doctor`."""
+    with opened(browser, free) as page:
+        assert page.locator("#doctor li").count() == 0
+        free.home.chmod(0o777)
+        page.get_by_role("button", name="Look again").click()
+        page.wait_for_selector("#doctor li")
+        free.home.chmod(0o700)
+
+
+def test_a_clock_that_jumps_changes_no_duration(browser, free):
+    """Issue 6, "Bad input": clock jumps."""
+    session = free.session()
+    with opened(browser, free) as page:
+        page.clock.set_fixed_time("2001-01-01T00:00:00Z")
+        call = Later(lambda: session.call("bash", command="sleep 60"))
+        page.wait_for_selector("#calls li")
+        assert re.fullmatch(r"[0-9.]+ m?s", shown(page, "#calls [data-elapsed]"))
+        page.get_by_role("button", name="Cancel bash").click()
+        call.result()
+        page.wait_for_selector("#calls li", state="detached")
+
+
+def test_a_page_whose_daemon_went_away_says_so(browser, tmp_path):
+    """Issue 6.1: a visit is bound to this daemon run."""
+    with running(tmp_path / "home") as daemon, opened(browser, daemon) as page:
+        daemon.stop()
+        page.wait_for_selector("#link.off")
+        port = daemon.port
+        daemon.start()
+        assert daemon.port == port, "a daemon keeps its port"
+        page.wait_for_selector("#closed:not([hidden])")
 
 
 def test_the_token_is_hidden_until_it_is_asked_for(browser, free):

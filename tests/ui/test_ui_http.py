@@ -288,3 +288,48 @@ def test_a_browser_is_given_a_file_that_nobody_else_can_read(asking, tmp_path):
     assert (asking.home / "page.html").stat().st_mode & 0o777 == 0o600
     assert "/ui/#" in (asking.home / "page.html").read_text()
     assert "#" not in done.stdout
+
+
+# --- the end -------------------------------------------------------------------------------------------------------
+
+
+def following(visitor: Visitor) -> socket.socket:
+    """A stream of events that is open."""
+    port = visitor.client.port
+    sock = socket.create_connection(("127.0.0.1", port), timeout=10)
+    head = f"Host: 127.0.0.1:{port}\r\nCookie: {visitor.cookie}\r\nX-A2MCP-Page: {visitor.key}\r\n"
+    sock.sendall(f"GET /ui/api/events?history=1 HTTP/1.1\r\n{head}\r\n".encode())
+    assert sock.recv(65536).startswith(b"HTTP/1.1 200 ")
+    return sock
+
+
+def ends(sock: socket.socket) -> bool:
+    """Read until the stream ends; False when it does not."""
+    with sock:
+        received = b""
+        while chunk := sock.recv(65536):
+            received += chunk
+            if received.endswith(b"0\r\n\r\n"):
+                break
+        return True
+
+
+def test_an_open_page_does_not_hold_up_the_end_of_the_daemon(tmp_path):
+    """Ours: a stream never ends by itself, and a daemon that drains waits for answers."""
+    with running(tmp_path / "home") as daemon:
+        daemon.session().call("read", path="a2mcp.json")
+        sock = following(Visitor(daemon))
+        assert daemon.stop(seconds=5) == 0
+        assert ends(sock)
+
+
+def test_the_stream_ends_with_its_visit(asking):
+    """Ours: who has left is told nothing more."""
+    leaves = Visitor(asking)
+    sock = following(leaves)
+    left = leaves.client.send(
+        "POST", "/ui/leave", b"", Cookie=leaves.cookie, X_A2MCP_Page=leaves.key, Origin=leaves.origin
+    )
+
+    assert left.status == 204
+    assert ends(sock)
