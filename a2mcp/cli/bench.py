@@ -79,7 +79,7 @@ def bench(**options: Any) -> None:
       A2MCP_BENCH_TOKEN=$(a2mcp token) a2mcp bench http://127.0.0.1:8080/
 
     Exit codes: 0 all calls succeeded, 1 some failed, 2 wrong usage.
-    """  # noqa: D301 - click's mark for "do not wrap" is the character itself
+    """
     asked = _Options(**options)
     result = _run(_plan(asked), show_progress=not asked.as_json)
     _report(result, asked)

@@ -54,7 +54,7 @@ def call(ctx: click.Context, /, **options: Any) -> None:
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, 5 no daemon runs, 6 the tool failed, 7 refused, 8 unreachable, 9 timed
     out. After 8 and 9 the tool may have run all the same.
-    """  # noqa: D301 - click's mark for "do not wrap" is the character itself
+    """
     asked = _Options(**options)
     if asked.print_client:
         click.echo(_one_file(), nl=False)

@@ -13,7 +13,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     bash:  eval "$(a2mcp completion bash)"      in ~/.bashrc
     zsh:   eval "$(a2mcp completion zsh)"       in ~/.zshrc
     fish:  a2mcp completion fish > ~/.config/fish/completions/a2mcp.fish
-    """  # noqa: D301 - \b is click's mark for lines that must not be joined
+    """
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - needed here only
 
     kind = get_completion_class(shell)

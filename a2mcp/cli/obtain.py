@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 )
 @show.json_option
 def obtain(program: str | None, pin: Path | None, *, as_json: bool) -> None:
-    r"""Find or fetch a program, list all, or pin a verified hash.
+    """Find or fetch a program, list all, or pin a verified hash.
 
     The programs are dufs, which can serve files, and cloudflared, which keeps a tunnel open.
 

@@ -82,6 +82,10 @@ def find_files(query: Files, *, cancelled: Callable[[], bool], seconds: float = 
     return FoundFiles(paths=tuple(path for _, path in newest), total=wanted.count, notes=run.notes(child, "files"))
 
 
+_TOO_EXPENSIVE: Final = "match limit exceeded"
+"""PCRE2's words for giving a pattern up."""
+
+
 class _NeedsPcre2(Exception):
     """The pattern has look-around or back-references, which the default engine lacks."""
 
@@ -109,7 +113,14 @@ class _Run:
             said.append(f"Stopped after {self._seconds:g} s: {what} that were not reached by then are missing.")
         if child.end is End.CANCELLED:
             said.append("Stopped because the call was cancelled.")
-        if child.complaints:
+        too_expensive = [complaint for complaint in child.complaints if _TOO_EXPENSIVE in complaint]
+        if too_expensive:
+            first = show(too_expensive[0].removeprefix("rg: ").partition(": ")[0])
+            said.append(
+                f"The pattern takes too long to decide in {len(too_expensive)} of the files, first {first}: whether it "
+                "matches there is not known. Make it simpler."
+            )
+        elif child.complaints:
             count, first = len(child.complaints), show(child.complaints[0].removeprefix("rg: "))
             said.append(f"{count} {'path' if count == 1 else 'paths'} could not be searched, first {first}")
         if self.engine == "built-in":

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from a2mcp.errors import InvalidParams, InvalidRequest, ParseError
+from a2mcp.protocol import halves
 
 if TYPE_CHECKING:
     from a2mcp.errors import A2mcpError
@@ -22,12 +22,6 @@ LONGEST_ID: Final = 1024
 
 LONGEST_METHOD: Final = 1024
 """Bytes of a method name; a longer one is no method of anybody's."""
-
-_HALF_CHARACTER = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-)
-_LARGEST_EXPLAINED: Final = 1 << 20
-"""Bytes of a body for which a parse error is looked into further."""
 
 _INTEGER = re.compile(rb"-?(0|[1-9][0-9]*)")
 
@@ -110,6 +104,8 @@ def decode_any(body: bytes) -> Message | Answer:
     except InvalidRequest:
         if (answer := _answer(body)) is not None:
             return answer
+        if body.lstrip()[:1] == b"[":
+            raise InvalidRequest("invalid request: one message at a time, no batch of them") from None
         raise
     if bytes(message.id) == NULL:
         raise InvalidRequest("invalid request: 'id' must be a string or an integer")
@@ -149,26 +145,14 @@ def _refused_shape(body: bytes) -> ParseError | InvalidRequest | InvalidParams:
 
 
 def _refused_text(body: bytes) -> ParseError | InvalidParams:
-    r"""Tell text that is no JSON from JSON that spells half a character (``"\ud83d"`` with no partner).
-
-    The second is well-formed by the grammar and common in what models write, so it is answered by name.
-    """
-    half = _HALF_CHARACTER.search(body) if len(body) <= _LARGEST_EXPLAINED else None
-    if half is None:
+    """Tell text that is no JSON from JSON that spells half a character, which has an answer of its own."""
+    found = halves.find(body)
+    if found is None:
         return ParseError("parse error")
-    try:
-        json.loads(body, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        return ParseError("parse error")
-    return InvalidParams(
-        f"invalid params: {half[0].decode()!a} in a name or value is half of a surrogate pair.",
-        hint="Send whole characters.",
-    )
-
-
-def _no_constant(name: str) -> None:
-    """Refuse ``NaN`` and ``Infinity``, which Python's own parser would take."""
-    raise ValueError(name)
+    said, request_id = found
+    error = InvalidParams(f"invalid params: {said}.", hint="Send whole characters.")
+    error.request_id = request_id
+    return error
 
 
 def result(request_id: bytes, encoded: bytes) -> bytes:

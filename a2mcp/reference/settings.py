@@ -19,8 +19,8 @@ _INTRODUCTION: Final = """
 The file `a2mcp.json` holds one JSON object. The first start makes it, with mode 0600 and a fresh token. The page
 [Files](files.md) says where it lies.
 
-- A field that is present but wrong stops the start (exit code 2) and is named. A field that nobody knows is ignored
-  with a warning.
+- A field that is present but wrong stops the start (exit code 2) and is named; only a `token` that is no string counts
+  as missing. A field that nobody knows is ignored with a warning.
 - Every field may be left out. A missing `token` is made and kept; a missing `port` is chosen and kept.
 - Edits count from the next start. Only the token changes while the daemon runs, with `a2mcp rotate`.
 - The file must belong to the user who runs the daemon. It must not be a symbolic link. Other users must not be able to

@@ -54,7 +54,7 @@ def _strict(body: bytes) -> bool:
     """Whether this is JSON by a parser other than ours, in UTF-8 and without the constants that JSON lacks."""
     try:
         text = body.decode("utf-8")
-        json.loads(text, parse_constant=jsonrpc._no_constant, parse_int=str)
+        json.loads(text, parse_constant=halves._no_constant, parse_int=str)
     except (ValueError, RecursionError):
         return False
     return not text.startswith("\ufeff")
@@ -244,3 +244,26 @@ def test_the_id_known_to_the_exchange_goes_before_the_one_of_the_error() -> None
 
     assert b'"id":1,' in response_for(error).body
     assert b'"id":2,' in response_for(error, b"2").body
+
+
+@pytest.mark.parametrize(
+    ("params", "place"),
+    [
+        (rb'{"arguments":{"\ud83d":1}}', r"'params.arguments.\ud83d': \ud83d is half"),
+        (rb'{"arguments":{"path":["x\udc00y"]}}', r"'params.arguments.path[0]': \udc00 is half"),
+    ],
+    ids=["name", "value"],
+)
+def test_half_a_character_is_named_where_it_stands_and_answered_under_its_id(params: bytes, place: str) -> None:
+    """Try-out 08 (a): names the argument, in a name or a value, as it was spelled."""
+    with pytest.raises(InvalidParams) as caught:
+        jsonrpc.decode(b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":%b}' % params)
+
+    assert place in caught.value.text
+    assert caught.value.request_id == b"5"
+
+
+def test_a_batch_is_refused_in_words_on_the_standard_dialect() -> None:
+    """Try-out 17: arrays are refused with a clear error."""
+    with pytest.raises(InvalidRequest, match="no batch"):
+        jsonrpc.decode_any(b' [{"jsonrpc":"2.0","id":1,"method":"ping"}]')
