@@ -20,7 +20,7 @@ from a2mcp.errors import (
     ToolError,
     Unauthorized,
 )
-from a2mcp.protocol import halves, jsonrpc
+from a2mcp.protocol import bridge, halves, jsonrpc
 from a2mcp.protocol.refusal import response_for
 
 REFUSALS = (ParseError, InvalidRequest, InvalidParams)
