@@ -79,6 +79,9 @@ class StopAll(Message, frozen=True):
 class GetRunning(Ask[int], frozen=True):
     """Ask how many commands are looked after."""
 
+    kept: bool = False
+    """Only those that have become jobs."""
+
 
 class GetReport(Ask["Report | ToolError"], frozen=True):
     """Ask how one job stands, with its output."""
@@ -162,8 +165,8 @@ class Jobs(Actor[JobsMessage]):
                 self._runs.cancel(message.call_id)
             case StopAll():
                 self._runs.stop_all(message.grace_s)
-            case GetRunning():
-                return self._runs.running()
+            case GetRunning(kept=kept):
+                return len(self._runs.jobs) if kept else self._runs.running()
             case GetReport(job=job):
                 return _or_error(lambda: self._book.report(job))
             case GetPage(job=job, stream=stream, offset=offset, limit=limit):
@@ -237,9 +240,9 @@ def _progress_of(tell: Teller) -> Progress | None:
     return lambda written, line: tell.progress(written, None, line)
 
 
-def running(jobs: Ref[JobsMessage]) -> int:
-    """Ask how many commands are looked after."""
-    return jobs.ask(GetRunning(), timeout=5)
+def running(jobs: Ref[JobsMessage], *, kept: bool = False) -> int:
+    """Ask how many commands are looked after, or how many of them have become jobs."""
+    return jobs.ask(GetRunning(kept=kept), timeout=5)
 
 
 def records(jobs: Ref[JobsMessage]) -> tuple[Record, ...]:
