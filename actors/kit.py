@@ -164,5 +164,6 @@ def halt(actor: Actor[Any], *, timeout: float) -> bool:
     """Stop an actor after what its mailbox holds, and wait for its thread; whether it ended in time."""
     if actor.alive():
         actor.stop()
-    actor.thread.join(timeout)
+    if actor.thread.ident is not None:  # Else the machine had no thread for it.
+        actor.thread.join(timeout)
     return not actor.thread.is_alive()

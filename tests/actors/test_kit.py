@@ -176,6 +176,22 @@ def test_an_actor_whose_own_loop_breaks_dies_and_says_so(caplog: pytest.LogCaptu
     assert not actor.alive()
 
 
+def test_an_actor_that_got_no_thread_can_be_stopped_like_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a replacement that could not be started must not keep the others from stopping."""
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    actor = Doer(Doer.mailbox_for("Doer"))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            launch(actor)
+
+    assert not actor.alive()
+    assert halt(actor, timeout=0)
+
+
 def test_a_full_mailbox_refuses_at_once_and_still_takes_the_stop() -> None:
     """Issue, "Actors": bounded mailboxes that refuse and never block."""
     held = Held(Doer.mailbox_for("Full"))
