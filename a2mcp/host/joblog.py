@@ -6,7 +6,6 @@ after a restart and throwing the oldest away. Does not know how a command is run
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import os
 import re
@@ -124,20 +123,30 @@ class JobLog:
         self._saved = saved
         self._keep = keep
         self._keep_bytes = keep_bytes
+        self._unwritten: dict[JobId, Record] = {}
+        """What the disk had no room for, the latest ``keep``: how a command ended is not forgotten with it."""
 
     def create(self) -> JobId:
         """Name a new job and make its folder. Without one (disk full) the job still runs, with what fits in memory."""
         for _ in range(_TRIES):
             job = JobId("j" + "".join(secrets.choice(_ALPHABET) for _ in range(8)))
-            try:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                (self._folder / job).mkdir(mode=0o700)
-            except FileExistsError:
-                continue
-            except OSError:
-                pass
-            return job
+            if self._make_folder(job):
+                return job
         raise FileExistsError("no free job name")
+
+    def _make_folder(self, job: JobId) -> bool:
+        """Make the folder of a job where one can be made; False when another job has this name."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:  # Also what is there and no folder, which says "exists" like a name that is taken.
+            return True
+        try:
+            (self._folder / job).mkdir(mode=0o700)
+        except FileExistsError:
+            return False
+        except OSError:
+            pass
+        return True
 
     def open_output(self, job: JobId, stream: Stream) -> int | None:
         """Make the file of one stream and return its descriptor, or ``None`` when it cannot be made."""
@@ -147,18 +156,25 @@ class JobLog:
             return None
 
     def save(self, record: Record) -> None:
-        """Write how a job stands. A write that fails costs the record, never the command."""
+        """Write how a job stands. What cannot be written is remembered until this daemon ends."""
         if record.id is None:
             return
+        self._unwritten.pop(record.id, None)
         # NOTE: not synced: a power cut ends the command as well, and waiting for the disk would hold up the others.
-        with contextlib.suppress(OSError):
+        try:
             write_atomic(self._folder / record.id / _META, msgspec.json.encode(record), mode=0o600, sync=False)
+        except OSError:
+            self._unwritten[record.id] = record
+            while len(self._unwritten) > self._keep:
+                del self._unwritten[next(iter(self._unwritten))]
         self._saved(record)
 
     def load(self, job: str) -> Record | None:
         """Read how a job stood last; ``None`` when there is no such job."""
         if _ID.fullmatch(job) is None:
             return None
+        if (unwritten := self._unwritten.get(JobId(job))) is not None:
+            return unwritten
         try:
             record = msgspec.json.decode((self._folder / job / _META).read_bytes(), type=Record)
         except (OSError, msgspec.DecodeError):
@@ -167,7 +183,7 @@ class JobLog:
 
     def all(self) -> list[Record]:
         """Read how every job stands, oldest first, as if none were looked after by this daemon."""
-        records = (self.load(name) for name in self._names())
+        records = (self.load(name) for name in {*self._names(), *self._unwritten})
         return sorted((record for record in records if record), key=lambda record: record.started_at)
 
     def read(self, job: JobId, stream: Stream, offset: int, limit: int) -> Page:

@@ -119,9 +119,14 @@ def _shown(part: Excerpt, record: Record, stream: Stream) -> str:
         return terminal.clean(terminal.decode(part.head))
     head = terminal.clean(terminal.decode(part.head, cut_after=True))
     tail = terminal.clean(terminal.decode(part.tail, cut_before=True))
-    missing = human_size(part.total - len(part.head) - len(part.tail))
-    how = f'jobs {{"action": "output", "id": "{record.id}", "stream": "{stream}", "offset": {len(part.head)}}}'
-    return f"{_line_end(head)}[… {missing} not shown here; read it with {how} …]\n{tail}"
+    missing = part.total - len(part.head) - len(part.tail)
+    if not missing:
+        return head + tail
+    how = "nothing keeps it"
+    if part.total - part.dropped > len(part.head):
+        wanted = f'"id": "{record.id}", "stream": "{stream}", "offset": {len(part.head)}'
+        how = f'read it with jobs {{"action": "output", {wanted}}}'
+    return f"{_line_end(head)}[… {human_size(missing)} not shown here; {how} …]\n{tail}"
 
 
 def _line_end(part: str) -> str:

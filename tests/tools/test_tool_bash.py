@@ -285,6 +285,16 @@ def test_what_is_over_the_limit_on_disk_is_dropped_and_said_so(tmp_path):
     shell.close()
 
 
+def test_output_that_nothing_keeps_is_not_offered_for_reading(tmp_path):
+    """Ours: a disk that is full from the first byte on."""
+    shell = Shell(tmp_path / "home", limits=Limits(job_bytes=0))
+    said = text_of(shell.bash("seq 1 1000000"))
+    assert "not shown here; nothing keeps it …]" in said
+    assert "read it with" not in said
+    assert shell.bash("echo first; sleep 0.3", wait=0.15).structured["stdout"] == "first\n"
+    shell.close()
+
+
 def test_a_folder_that_cannot_be_made_costs_the_middle_of_the_output_only(tmp_path):
     """Ours: a home that is a file, as a full or read-only disk would be."""
     (tmp_path / "home").write_text("")

@@ -50,6 +50,18 @@ def test_no_jobs_is_an_answer(shell):
     assert text_of(shell.jobs("list")) == "There are no jobs."
 
 
+def test_how_a_job_ended_is_known_also_when_the_disk_was_full(shell):
+    """Row B09 on a full disk: neither the folder nor the record of the job can be made."""
+    shell.home.mkdir(exist_ok=True)
+    (shell.home / "jobs").write_text("in the way")
+    job = job_of(shell, "echo said; sleep 0.2; exit 7")
+
+    waited = shell.jobs("wait", id=job, timeout=10).structured
+    assert (waited["state"], waited["exitCode"]) == ("ended", 7)
+    listed = shell.jobs("list").structured["jobs"]
+    assert [(facts["id"], facts["state"], facts["exitCode"]) for facts in listed] == [(job, "ended", 7)]
+
+
 def test_a_job_is_listed_while_it_runs_and_after(shell):
     """Row B09: list."""
     job = job_of(shell, "sleep 60 # the first\necho second line")
