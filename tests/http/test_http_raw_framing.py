@@ -218,6 +218,8 @@ def test_pipelined_requests_are_answered_in_order(shared_daemon: Daemon) -> None
         ("POST / http/1.1", 400), ("POST / HTTP/1.10", 400), ("POST /  HTTP/1.1", 400), ("POST HTTP/1.1", 400), ("POST", 400),
         ("POST / HTTP/2.0", 400), ("POST / HTTP/0.9", 400), ("POST /", 400), ("GET /", 400), ("P(ST / HTTP/1.1", 400),
         ("POST http://[::1/ HTTP/1.1", 400), ("POST http://[x]/ HTTP/1.1", 400), ("PRI * HTTP/2.0", 400),
+        ("POST mcp HTTP/1.1", 400), ("POST * HTTP/1.1", 400), ("POST 127.0.0.1:80 HTTP/1.1", 400),
+        ("DELETE http:/mcp HTTP/1.1", 400), ("POST http:///mcp HTTP/1.1", 400), ("GET mcp HTTP/1.1", 400),
     ],
 )  # fmt: skip
 def test_odd_request_lines_have_an_answer(shared_daemon: Daemon, data: str, expected: int) -> None:

@@ -129,6 +129,8 @@ def _parse(block: bytes, adj: Adjustments) -> ParsedHead:
     if found and not scheme.startswith("/"):
         authority, slash, path = rest.partition("/")
         raw_path = slash + path or "/"
+        if not authority:
+            raise ParsingError("Bad URI")
     if not raw_path.startswith("/") and parser.command not in _WITHOUT_PATH:
         raise ParsingError("Bad URI")
     return ParsedHead(
