@@ -9,6 +9,8 @@ import msgspec
 MOST: Final = 64
 """Ranges beyond which the header is ignored, as §14.2 allows."""
 _DIGITS: Final = 18
+_BEYOND: Final = 10**_DIGITS
+"""Stands for every number with more digits: no file is that large."""
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -56,17 +58,23 @@ def _one(text: str, size: int) -> Range | None:
     if not dash or not (first or last) or not all(_is_number(part) for part in (first, last) if part):
         raise Unsatisfiable
     if not first:
-        length = min(int(last), size)
+        length = min(_number(last), size)
         return Range(size - length, length) if length else None
-    start = int(first)
-    end = min(int(last), size - 1) if last else size - 1
-    if last and int(last) < start:
+    start = _number(first)
+    end = min(_number(last), size - 1) if last else size - 1
+    if last and _number(last) < start:
         raise Unsatisfiable
     return Range(start, end - start + 1) if start < size else None
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
+    return text.isascii() and text.isdigit()
+
+
+def _number(digits: str) -> int:
+    """Read a number of any length; ``int`` alone would refuse 4,300 digits."""
+    digits = digits.lstrip("0")
+    return int(digits or "0") if len(digits) <= _DIGITS else _BEYOND
 
 
 def _merged(pieces: list[Range]) -> tuple[Range, ...]:

@@ -270,7 +270,6 @@ def test_one_range_is_sent_alone(served, asked, start, end):
         "",
         "٣-٤".encode(),
         "9" * 30 + "-",
-        "-" + "9" * 5000,
     ],
 )
 def test_a_range_that_is_none_is_not_satisfied(served, asked):

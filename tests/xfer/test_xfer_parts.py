@@ -80,6 +80,16 @@ def test_ranges_cover_what_was_asked_once_and_nothing_else(specs, size):
         assert sorted(sent) == sorted(asked)
 
 
+@pytest.mark.parametrize("digits", ["9" * 19, "9" * 5000, "0" * 5000 + "9999"])
+def test_a_range_may_end_beyond_any_file(digits):
+    """Row X11: an end is cut to the file's, however it is written (RFC 9110 §14.1.2)."""
+    whole = (ranges.Range(0, 10),)
+    assert ranges.parse(f"bytes=0-{digits}", 10) == whole
+    assert ranges.parse(f"bytes=-{digits}", 10) == whole
+    with pytest.raises(ranges.Unsatisfiable):
+        ranges.parse(f"bytes={digits}-", 10)
+
+
 @given(st.text(max_size=60))
 def test_any_name_makes_a_header(name):
     """Security table §0 row 13; RFC 6266: no name ends the header or leaves ASCII."""
