@@ -197,7 +197,7 @@ def progress_of(messages):
 def test_a_command_tells_how_far_it_is(shared_daemon, modern):
     """Issue §4: bytes and last line, at most once a second, only with a token."""
     client = Asker(shared_daemon, can={} if modern else None)
-    script = "echo one; read -t 1.3 -r < <(sleep 5); printf 'two\\nthree'; read -t 1.3 -r < <(sleep 5); true"
+    script = "echo one; read -t 2.5 -r < <(sleep 5); printf 'two\\nthree'; read -t 2.5 -r < <(sleep 5); true"
     command = {"name": "bash", "arguments": {"command": script}}
 
     *told, answer = client.ask("tools/call", command, token="t")
