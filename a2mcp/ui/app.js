@@ -9,6 +9,7 @@ import { seconds, visible } from "./text.js";
 const HISTORY = 200;
 const SLOW_MS = 5000;
 const SECOND_MS = 1000;
+const GAPS_S = 10;
 
 /** What an event makes out of date, by the part of its kind before the dot. */
 const TOUCHES = {
@@ -30,6 +31,8 @@ const stale = new Set();
 let asking = false;
 let drawing = false;
 let began = 0;
+let passedOver = 0;
+let saidSo = -Infinity;
 
 function draw() {
   if (drawing) return;
@@ -84,9 +87,18 @@ function linked(state) {
   }
 }
 
+/** Says how many events were passed over, but not with every one of a storm. */
+function missed(count) {
+  passedOver += count;
+  if (now() - saidSo < GAPS_S) return;
+  say(`${passedOver} events came too fast to be told.`);
+  saidSo = now();
+  passedOver = 0;
+}
+
 function told(event) {
   calls.told(event, now() - began > 1);
-  if (event.kind === "gap") say(`${event.args.last - event.args.first + 1} events came too fast to be told.`);
+  if (event.kind === "gap") missed(event.args.last - event.args.first + 1);
   if (event.kind === "warning") say(visible(event.args?.text ?? ""), "alarm");
   const touched = TOUCHES[event.kind.split(".")[0]] ?? [];
   if (touched.length) refresh(...touched);

@@ -10,6 +10,8 @@ import os
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -157,6 +159,19 @@ def test_a_link_opens_the_page_once(browser, free):
         said = shown(page, "body")
         context.close()
     assert "used before" in said
+
+
+def test_the_file_that_a_browser_is_given_leads_to_the_page(browser, free):
+    """Issue 6.1: `a2mcp ui` opens the page, by way of a file that only this user can read."""
+    subprocess.run(
+        [sys.executable, "-m", "a2mcp", "ui"], cwd=free.home, env=free.environment | {"BROWSER": "true"},
+        capture_output=True, check=True, timeout=30,
+    )  # fmt: skip
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto((free.home / "page.html").as_uri())
+    page.wait_for_selector("#link.live")
+    context.close()
 
 
 def test_a_reload_goes_on_with_the_visit(browser, free):

@@ -290,6 +290,35 @@ def test_a_browser_is_given_a_file_that_nobody_else_can_read(asking, tmp_path):
     assert "#" not in done.stdout
 
 
+def test_twenty_pages_are_told_of_every_call(tmp_path):
+    """Issue 6: twenty pages open; no event is missing on any of them without a gap that says so."""
+    with running(tmp_path / "home") as daemon:
+        visitor, session = Visitor(daemon), daemon.session()
+        pages = [following(visitor) for _ in range(20)]
+        for number in range(40):
+            session.call("read", path=f"call-{number}")
+        newest = max(event["sequence"] for event in stream(daemon, visitor, "?history=1", {}, until_kind="call.done"))
+
+        for page in pages:
+            numbers = covered(page, newest)
+            assert numbers == list(range(numbers[0], newest + 1))
+            assert numbers[0] <= newest - 79
+
+
+def covered(sock: socket.socket, newest: int) -> list[int]:
+    """The numbers that a page is told of until the newest: of events, and of those in gaps."""
+    numbers: list[int] = []
+    rest = ""
+    with sock:
+        while not numbers or numbers[-1] < newest:
+            *blocks, rest = (rest + sock.recv(65536).decode()).split("\n\n")
+            for line in (line for block in blocks for line in block.split("\n") if line.startswith("data: {")):
+                event = json.loads(line[6:])
+                gap = event["kind"] == "gap"
+                numbers += range(event["args"]["first"], event["sequence"] + 1) if gap else [event["sequence"]]
+    return numbers
+
+
 # --- the end -------------------------------------------------------------------------------------------------------
 
 
@@ -299,7 +328,10 @@ def following(visitor: Visitor) -> socket.socket:
     sock = socket.create_connection(("127.0.0.1", port), timeout=10)
     head = f"Host: 127.0.0.1:{port}\r\nCookie: {visitor.cookie}\r\nX-A2MCP-Page: {visitor.key}\r\n"
     sock.sendall(f"GET /ui/api/events?history=1 HTTP/1.1\r\n{head}\r\n".encode())
-    assert sock.recv(65536).startswith(b"HTTP/1.1 200 ")
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += sock.recv(1)
+    assert received.startswith(b"HTTP/1.1 200 ")
     return sock
 
 
