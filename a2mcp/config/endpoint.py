@@ -5,7 +5,7 @@ It is news, not proof: after a kill it stays behind, and only the instance's loc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,6 +13,10 @@ from a2mcp.errors import UnusableFile
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+LARGEST: Final = 64 * 1024
+"""Bytes. What lies there may be anything, even a device that never ends."""
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,8 +53,10 @@ def publish(path: Path, endpoint: Endpoint) -> None:
 
 def read(path: Path) -> Endpoint | None:
     """Read the file; None when it is missing or no endpoint."""
+    from a2mcp.files import read_bounded  # noqa: PLC0415 - nor does everything that only names the file
+
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Endpoint)
+        return msgspec.json.decode(read_bounded(path, LARGEST), type=Endpoint)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +87,13 @@ def test_its_token_is_never_printed():
 def test_an_address_has_the_brackets_that_ipv6_needs(host, url):
     """RFC 3986 §3.2.2."""
     assert endpoint.address(host, 80) == url
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero")
+def test_a_device_in_its_place_is_no_endpoint(tmp_path):
+    """Ours: reading it whole would never end."""
+    (tmp_path / "endpoint.json").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe")
+
+    assert endpoint.read(tmp_path / "endpoint.json") is None
+    assert endpoint.read(tmp_path / "pipe") is None
