@@ -1,7 +1,7 @@
 """What a daemon says to its operator, without ever waiting for somebody to read it.
 
-Owns the text stream on descriptor 2. A program that starts the daemon with a pipe and never reads it must not be able
-to stop it: the first thread to log would wait for ever, and then all the others for it.
+Owns the text stream on descriptor 2, and sees that there is one. A program that starts the daemon with a pipe and never
+reads it must not be able to stop it: the first thread to log would wait for ever, and then all the others for it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,13 @@ from typing import Final
 FD: Final = 2
 _AT_ONCE: Final = select.PIPE_BUF
 """A pipe that is ready takes so many bytes without waiting."""
+
+
+def occupy_standard_descriptors() -> None:
+    """Open what was closed of 0, 1 and 2: else a socket would get the number, and with it what is printed."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= FD:
+        pass
+    os.close(descriptor)
 
 
 class Stderr(io.TextIOBase):

@@ -38,7 +38,7 @@ from a2mcp.http.xfer import Files
 from a2mcp.library.prompts import Facts, Prompts
 from a2mcp.library.resources import Resources, Views
 from a2mcp.library.shelf import Library
-from a2mcp.stderr import FD, Stderr
+from a2mcp.stderr import Stderr, occupy_standard_descriptors
 from a2mcp.tools.builtin import builtin_tools
 from a2mcp.tools.registry import LocalHost, Registry
 from a2mcp.tools.xfer import BridgeHost
@@ -159,7 +159,7 @@ class Daemon:
         Raises:
             A2mcpError: one of these cannot be done.
         """
-        _occupy_standard_descriptors()
+        occupy_standard_descriptors()
         sys.stderr = Stderr()
         logging.basicConfig(level=logging.WARNING, format="%(message)s")
         lock = instance.claim(home)
@@ -244,6 +244,8 @@ class Daemon:
             self._system.front.stop_admitting()
             self._page.close()
             self._server.drain()
+            if self._drain_s and (waiting := self._system.front.unanswered):
+                sys.stderr.write(f"[a2mcp] {_wait_line(waiting, self._drain_s)}\n")
         if self._server.quiet and not self._system.front.unanswered:
             self._server.finish()
         elif now >= self._deadline:
@@ -280,11 +282,9 @@ class Daemon:
             time.sleep(SETTLE_S)
 
 
-def _occupy_standard_descriptors() -> None:
-    """Open what was closed of 0, 1 and 2: else a socket would get the number, and with it what is printed."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= FD:
-        pass
-    os.close(descriptor)
+def _wait_line(calls: int, seconds: float) -> str:
+    what, them = ("1 call", "it") if calls == 1 else (f"{calls} calls", "them")
+    return f"waiting up to {seconds:g} s for {what}; a second signal (Ctrl-C) ends {them}"
 
 
 def _say(line: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from a2mcp import __version__
+from a2mcp.audit.record import summarise
 from a2mcp.http.facts import Gauges
 from a2mcp.observe.chronicle import Chronicle
 from a2mcp.observe.event import SESSION, WARNING, as_args
@@ -181,11 +182,18 @@ def job_news(news: Publisher) -> Callable[[Any], None]:
     def told(record: Any) -> None:
         facts: Mapping[str, Any] = {
             "id": record.id,
+            "command": record.command,
             "pid": record.pid,
             "exit_code": record.exit_code,
             "output_bytes": record.output_bytes,
             "ending": record.ending,
         }
-        news("job." + record.state, tool="bash", status=record.state, seconds=record.duration_s, args=as_args(**facts))
+        news(
+            "job." + record.state,
+            tool="bash",
+            status=record.state,
+            seconds=record.duration_s,
+            args=summarise(as_args(**facts)).args,
+        )
 
     return told

@@ -61,6 +61,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
 
     tool: str | None = None
     session: str | None = None
+    """The id of a session, or its beginning."""
     phase: str | None = None
     """``start`` or ``done``; of a call, the phase of the last thing known of it."""
 
@@ -68,7 +69,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the record is asked for."""
         return (
             self.tool in (None, record.tool)
-            and self.session in (None, record.sid)
+            and (self.session is None or (record.sid or "").startswith(self.session))
             and self.phase in (None, record.phase)
         )
 

@@ -41,7 +41,9 @@ def _waiting(client: OperatorClient, *, as_json: bool) -> None:
     elif not waiting:
         click.echo("Nothing waits for approval.")
     else:
-        rows = ((one.id, one.tool, show.duration(one.waiting_s), one.session_id or "-", one.args) for one in waiting)
+        rows = (
+            (one.id, one.tool, show.duration(one.waiting_s), show.short(one.session_id), one.args) for one in waiting
+        )
         show.table(("ID", "TOOL", "WAITING", "SESSION", "ARGUMENTS"), rows)
 
 
@@ -52,5 +54,14 @@ def _granted(client: OperatorClient, *, as_json: bool) -> None:
     elif not grants:
         click.echo("Nothing is allowed beyond one call.")
     else:
-        rows = ((one.id, one.tool, one.session_id or "everybody", one.since, one.until or "revoked") for one in grants)
+        rows = (
+            (
+                one.id,
+                one.tool,
+                show.short(one.session_id or "everybody"),
+                show.moment(one.since),
+                one.until or "revoked",
+            )
+            for one in grants
+        )
         show.table(("ID", "TOOL", "FOR", "SINCE", "UNTIL"), rows)

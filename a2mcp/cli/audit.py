@@ -14,7 +14,6 @@ from a2mcp.cli import show
 from a2mcp.errors import UnusableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from a2mcp.audit.query import Call, Filter
@@ -39,7 +38,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
 @click.command()
 @click.option("--follow", "-f", is_flag=True, help="Print records as they are written, until Ctrl-C.")
 @click.option("--tool", help="Only calls of this tool.")
-@click.option("--session", help="Only calls of this session.")
+@click.option("--session", help="Only calls of this session; the beginning of its ID will do.")
 @click.option("--phase", type=click.Choice(["start", "done"]), help="Only calls of which this is the last known.")
 @click.option("--unfinished", is_flag=True, help="Only calls that never ended.")
 @click.option("--last", default=_SHOWN, show_default=True, type=click.IntRange(min=0), help="How many; 0 for all.")
@@ -69,11 +68,19 @@ def _list(path: Path, wanted: Filter, asked: _Options) -> None:
     from a2mcp.audit import query  # noqa: PLC0415 - as above
 
     found = query.unfinished(path, wanted) if asked.unfinished else query.calls(path, wanted)
-    shown: Iterable[Call] = deque(found, maxlen=asked.last or None)
+    shown: deque[Call] = deque(found, maxlen=asked.last or None)
     if asked.as_json:
         show.as_document([_facts(call) for call in shown])
+    elif not shown:
+        click.echo(_nothing(asked))
     else:
         show.table(("TIME", "TOOL", "OUTCOME", "TOOK", "SESSION", "CLIENT", "ARGUMENTS"), map(_row, shown))
+
+
+def _nothing(asked: _Options) -> str:
+    if asked.tool or asked.session or asked.phase:
+        return "No such call is on record."
+    return "Every call on record has ended." if asked.unfinished else "No call is on record."
 
 
 def _follow(path: Path, wanted: Filter, *, as_json: bool) -> None:
@@ -108,7 +115,8 @@ def _row(call: Call) -> tuple[str, ...]:
     record = call.record
     took = "-" if call.seconds is None else f"{call.seconds:.3f} s"
     started = (call.start or record).ts
-    return started, record.tool, _outcome(call), took, record.sid or "-", _client(record) or "-", _text(record.args)
+    who = (show.short(record.sid), _client(record) or "-")
+    return show.moment(started), record.tool, _outcome(call), took, *who, _text(record.args)
 
 
 def _line(record: Record) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 import a2mcp
+from a2mcp.cli import show
 from a2mcp.cli.client import OperatorClient
 from a2mcp.config import instance, load
 from a2mcp.config.paths import private_folder
@@ -31,10 +32,11 @@ _GRACE_S: Final = 10.0
 _USUAL_DRAIN_S: Final = 30.0
 _LAST_WORDS: Final = 5
 """Lines of a dead daemon's that are shown."""
+_WARNING: Final = "[a2mcp] warning:"
 
 
 def start(home: Home) -> Status:
-    """Start a daemon and wait until it serves.
+    """Start a daemon and wait until it serves; what it warned of meanwhile is repeated on stderr.
 
     Raises:
         AlreadyServing: one does already.
@@ -43,7 +45,11 @@ def start(home: Home) -> Status:
     """
     _refuse_second(home)
     began, process = _spawn(home, daemon_command())
-    return _wait(home, process, began)
+    facts = _wait(home, process, began)
+    for line in _said(home, began):
+        if line.startswith(_WARNING):
+            click.echo(show.visible(line), err=True)
+    return facts
 
 
 def stop(home: Home, patience: float | None) -> None:
@@ -85,6 +91,11 @@ def _refuse_second(home: Home) -> None:
         facts = OperatorClient(home).status()
     except NoDaemon:
         return
+    if facts.stopping:
+        raise AlreadyServing(
+            f"The daemon of {home.root} (pid {facts.pid}) is stopping: {facts.calls_in_flight} calls may still finish.",
+            hint="Wait for its end with `a2mcp stop`, then start again.",
+        )
     raise AlreadyServing(
         f"Another daemon serves {home.root} at {facts.bridge_url} (pid {facts.pid}, since {facts.started_at}).",
         hint="Stop it with `a2mcp stop`, or set A2MCP_HOME to another folder.",
@@ -144,9 +155,14 @@ class StartError(A2mcpError):
 
 
 def _died(home: Home, code: int, began: int) -> StartError:
+    return StartError(code, _said(home, began)[-_LAST_WORDS:])
+
+
+def _said(home: Home, began: int) -> list[str]:
+    """The lines in the log from there on."""
     with home.daemon_log.open("rb") as log:
         log.seek(began)
-        return StartError(code, log.read().decode("utf-8", "replace").splitlines()[-_LAST_WORDS:])
+        return log.read().decode("utf-8", "replace").splitlines()
 
 
 def _patience(home: Home) -> float:

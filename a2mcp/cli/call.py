@@ -71,10 +71,28 @@ def call(ctx: click.Context, /, **options: Any) -> None:
 
 
 def _result(server: Client, tool: str, asked: _Options) -> dict[str, Any]:
-    from a2mcp.connect.mcp_call import arguments_for, progress_line  # noqa: PLC0415 - as above
+    from a2mcp.connect.mcp_call import Refused, arguments_for, progress_line  # noqa: PLC0415 - as above
 
-    arguments = arguments_for(server, tool, asked.pairs, asked.document)
-    return server.call(tool, arguments, lambda params: click.echo(progress_line(params), err=True))
+    try:
+        arguments = arguments_for(server, tool, asked.pairs, asked.document)
+        return server.call(tool, arguments, lambda params: click.echo(progress_line(params), err=True))
+    except Refused:
+        _find(server, tool)
+        raise
+
+
+def _find(server: Client, tool: str) -> None:
+    """Say so when a call was refused because there is no such tool; what a server says is for programs."""
+    from a2mcp.connect.mcp_call import CallError, Refused, find_tool  # noqa: PLC0415 - as above
+
+    try:
+        tools = server.tools()
+    except CallError:
+        return
+    try:
+        find_tool(tools, tool)
+    except Refused as error:
+        raise target.CallFailed(error, hint="`a2mcp tools` says what each is for.") from error
 
 
 def _show(result: dict[str, Any], tool: str, asked: _Options) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from a2mcp.config.paths import Home
     from a2mcp.config.schema import Settings
+    from a2mcp.http.ports import Status
 
 SPARE_FILES: Final = 64
 """Descriptors that the daemon needs beside its connections."""
@@ -66,11 +68,20 @@ def _settings(home: Home) -> tuple[Settings | None, list[Finding]]:
     try:
         loaded = load.inspect(home.config)
     except A2mcpError as error:
-        return None, [Finding("settings", Verdict.FAIL, f"{home.config}: {error.text}", error.hint)]
+        where = "" if str(home.config) in error.text else f"{home.config}: "
+        return None, [Finding("settings", Verdict.FAIL, f"{where}{error.text}", error.hint)]
     if loaded is None:
         return None, [Finding("settings", Verdict.OK, f"{home.config} is not there yet; the first start makes it")]
-    warnings = [Finding("settings", Verdict.WARN, warning, "Edit a2mcp.json.") for warning in loaded.warnings]
+    warnings = [Finding("settings", Verdict.WARN, warning, _mend(warning, home)) for warning in loaded.warnings]
     return loaded.settings, warnings or [Finding("settings", Verdict.OK, f"{home.config} is valid")]
+
+
+def _mend(warning: str, home: Home) -> str:
+    if "open to other users" in warning:
+        return f"chmod 600 {home.config}"
+    if warning.startswith("host "):
+        return f"Unless that is wanted, set 'host' to 127.0.0.1 in {home.config}."
+    return f"Edit {home.config}."
 
 
 def _folder(home: Home) -> Iterator[Finding]:
@@ -125,7 +136,9 @@ def _daemon(home: Home, settings: Settings | None) -> Iterator[Finding]:
         mend = f"It may be starting or stopping; {home.daemon_log} has what it printed."
         yield Finding("daemon", Verdict.FAIL, f"one holds the lock but does not answer: {error.text}", mend)
         return
-    yield Finding("daemon", Verdict.OK, f"serves {status.bridge_url} (pid {status.pid})")
+    stopping = ", and is stopping" if status.stopping else ""
+    yield Finding("daemon", Verdict.OK, f"serves {status.bridge_url} (pid {status.pid}){stopping}")
+    yield from _port(settings, status)
     if status.audit.failures:
         mend = f"Is the disk full, or the folder of {home.audit} gone?"
         yield Finding("audit", Verdict.FAIL, f"{status.audit.failures} records could not be written", mend)
@@ -133,6 +146,14 @@ def _daemon(home: Home, settings: Settings | None) -> Iterator[Finding]:
     if published is None or published.pid != status.pid:
         mend = "Stop the daemon and start it again."
         yield Finding("endpoint", Verdict.WARN, f"{home.endpoint} does not name the running daemon", mend)
+
+
+def _port(settings: Settings | None, status: Status) -> Iterator[Finding]:
+    served = urlsplit(status.bridge_url).port
+    if settings is not None and settings.port and settings.port != served:
+        fact = f"the settings say port {settings.port}, and the daemon serves {served}: clients may not find it"
+        mend = f"Free port {settings.port}, or set 'port' to {served}; then stop the daemon and start it again."
+        yield Finding("port", Verdict.WARN, fact, mend)
 
 
 def _absent(home: Home, settings: Settings | None) -> Iterator[Finding]:

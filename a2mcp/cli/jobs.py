@@ -32,7 +32,7 @@ def jobs(*, as_json: bool) -> None:
 
 def _row(one: JobFacts) -> tuple[str, ...]:
     exit_code, size = _or_dash(one.exit_code), str(one.output_bytes)
-    return one.id, one.state, _or_dash(one.pid), exit_code, one.started_at, size, one.command
+    return one.id, one.state, _or_dash(one.pid), exit_code, show.moment(one.started_at), size, one.command
 
 
 def _or_dash(number: int | None) -> str:

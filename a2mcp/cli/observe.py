@@ -45,7 +45,7 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--follow/--no-follow", default=True, show_default=True, help="Go on until Ctrl-C.")
 @click.option("--tool", help="Only of this tool.")
 @click.option("--status", help="Only with this status: running, ok, error, cancelled, aborted, waiting, denied …")
-@click.option("--session", help="Only of this session.")
+@click.option("--session", help="Only of this session; the beginning of its ID will do.")
 @click.option("--path", help="Only what works at this path or below it.")
 @click.option("--kind", help="Only of this kind: call, session, approval, job, record, warning.")
 @click.option("--bell/--no-bell", default=True, show_default=True, help="Ring when a call waits for you.")
@@ -59,6 +59,7 @@ def observe(**options: Any) -> None:
     from a2mcp.observe.event import Wanted  # noqa: PLC0415 - the help needs none of it
 
     asked = _Options(**options)
+    _check(asked)
     wanted = Wanted(tool=asked.tool, status=asked.status, session=asked.session, path=asked.path, kind=asked.kind)
     write = _json_writer() if asked.as_json else _text_writer(bell=asked.bell)
     with contextlib.suppress(KeyboardInterrupt):
@@ -66,6 +67,17 @@ def observe(**options: Any) -> None:
             _follow(wanted, asked.history, write)
         else:
             _list(wanted, asked.history, write)
+
+
+def _check(asked: _Options) -> None:
+    """Refuse what no event can be, which would be waited for in vain."""
+    from a2mcp.observe.event import JOB, JOB_STATES, KINDS, STATUSES  # noqa: PLC0415 - as above
+
+    whole = (*KINDS, *(f"{JOB}.{state}" for state in JOB_STATES))
+    kinds = dict.fromkeys((*(kind.partition(".")[0] for kind in KINDS), *whole))
+    for name, given, known in (("kind", asked.kind, kinds), ("status", asked.status, STATUSES)):
+        if given is not None and given not in known:
+            raise click.UsageError(f"No event has the {name} '{given}'. There are: {', '.join(known)}.")
 
 
 def _list(wanted: Wanted, count: int, write: Callable[[Event], None]) -> None:

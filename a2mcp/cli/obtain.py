@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 )
 @show.json_option
 def obtain(program: str | None, pin: Path | None, *, as_json: bool) -> None:
-    """Find or fetch a program, list all, or pin a verified hash.
+    """Find or fetch a program that is not part of a2mcp.
+
+    Without PROGRAM, all are listed.
 
     The programs are dufs, which can serve files, and cloudflared, which keeps a tunnel open.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,10 @@ from a2mcp.config.paths import Home, home_from_environment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+_SHORT = 8
+"""Characters of a random id that tell it from the others, and of an hour without its fraction."""
+_NARROWEST = 12
+"""Cells that a column between the first and the last may have on any terminal; on a wide one it has an eighth."""
 _ONE_MINUTE = 60
 _ONE_HOUR = 3600
 
@@ -49,6 +54,21 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def short(identifier: str | None) -> str:
+    """Write the id of a call or a session: its beginning on a terminal, where that will do, and all of it elsewhere."""
+    if identifier is None:
+        return "-"
+    return identifier[:_SHORT] if sys.stdout.isatty() else identifier
+
+
+def moment(stamp: str) -> str:
+    """Write a time (UTC): on a terminal the hour of one of today, else the day; all of it elsewhere."""
+    if not sys.stdout.isatty():
+        return stamp
+    day, _, hour = stamp.partition("T")
+    return hour[:_SHORT] if day == datetime.now(UTC).date().isoformat() else day
+
+
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows: a table on a terminal, one tab-separated line each elsewhere."""
     if sys.stdout.isatty():
@@ -76,10 +96,15 @@ def _rich_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
+    console = Console()
     drawn = Table(box=None, header_style="bold", pad_edge=False)
-    for header in headers:
-        drawn.add_column(header, overflow="fold")
+    drawn.add_column(headers[0], no_wrap=True, overflow="ellipsis")
+    widest = max(_NARROWEST, console.width // 8)
+    for header in headers[1:-1]:
+        drawn.add_column(header, no_wrap=True, overflow="ellipsis", max_width=widest)
+    # The last says what a call does: all of it is shown, because it may be what is decided by.
+    drawn.add_column(headers[-1], overflow="fold")
     for row in rows:
         # Text, not str: square brackets in a command are no markup.
         drawn.add_row(*(Text(visible(cell)) for cell in row))
-    Console().print(drawn)
+    console.print(drawn)

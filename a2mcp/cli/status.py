@@ -33,6 +33,11 @@ def _tunnel(facts: Status) -> str:
     return tunnel.url or f"{tunnel.state}{lost}"
 
 
+def _stopping(facts: Status) -> Iterator[str]:
+    if facts.stopping:
+        yield "stopping           takes no more calls, and lets those in flight finish"
+
+
 def _downloading(facts: Status) -> Iterator[str]:
     if (one := facts.downloading) is not None:
         of = "" if one.total is None else f" of {one.total}"
@@ -45,6 +50,7 @@ def describe(facts: Status) -> str:
     return "\n".join(
         (
             f"a2mcp {facts.version} on {facts.bridge_url} (token {facts.token_prefix})",
+            *_stopping(facts),
             f"standard dialect   {facts.url}",
             f"running            pid {facts.pid}, for {show.duration(facts.uptime_s)}, since {facts.started_at}",
             f"sessions           {facts.sessions}",

@@ -24,8 +24,8 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 class CallFailed(A2mcpError):
     """A call brought no result; the exit code says in which way."""
 
-    def __init__(self, error: CallError) -> None:
-        super().__init__(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+    def __init__(self, error: CallError, hint: str = "") -> None:
+        super().__init__(f"{str(error)[:1].upper()}{str(error)[1:]}.", hint=hint)
         self.exit_code = error.exit_code  # type: ignore[misc]
 
 

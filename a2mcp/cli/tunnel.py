@@ -29,7 +29,7 @@ _PASSING: Final = ("obtaining", "opening", "closing")
 )
 @show.json_option
 def tunnel(action: str, provider: str | None, hostname: str | None, token_file: Path | None, *, as_json: bool) -> None:
-    """Open a public address for this daemon, close it, or show it.
+    """Open a public address for the daemon, or close it.
 
     Whoever knows the address still needs the token. The whole port is behind it: both dialects, and what is shared
     under /xfer/. Starting a tunnel that is open shows its address. It is closed with the daemon at the latest.

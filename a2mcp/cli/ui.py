@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--print", "only_print", is_flag=True, help="Print the link and open nothing.")
 def ui(*, only_print: bool) -> None:
-    """Open the operator's page in a browser: what callers do, live, and the means to stop it.
+    """Open the operator's page in a browser.
 
+    It shows what callers do, live, and has the means to stop it.
     The link works once and for two minutes.
     """
     from a2mcp.cli.client import OperatorClient  # noqa: PLC0415 - the help needs no HTTP client

@@ -398,7 +398,13 @@ def _value(key: str, text: str, schema: Any, *, as_json: bool) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise Usage("argument {!r} takes {}, not {!r}".format(key, " or ".join(kinds) or "JSON", text)) from error
+        raise Usage(f"argument {key!r} takes {_named(kinds)}, not {text!r}") from error
+
+
+def _named(kinds: Any) -> str:
+    """Name types as a sentence does: an integer or a boolean."""
+    words = (kind if kind == "null" else f"{'an' if kind[0] in 'aio' else 'a'} {kind}" for kind in map(str, kinds))
+    return " or ".join(words) or "JSON"
 
 
 def _no_constant(name: str) -> Any:
@@ -490,8 +496,8 @@ def _save(block: Json, tool: str, folder: Path) -> str:
 def progress_line(params: Json) -> str:
     """Write one progress notification on one line, without what a terminal would obey."""
     done, total, said = params.get("progress"), params.get("total"), params.get("message")
-    share = f"{done}/{total}" if total is not None else str(done)
-    line = f"{share} {said}" if said else share
+    share = f"progress {done} of {total}" if total is not None else f"progress {done}"
+    line = f"{said} ({share})" if said else share
     return "".join(letter if letter.isprintable() else " " for letter in line)
 
 

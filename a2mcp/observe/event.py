@@ -24,6 +24,20 @@ WARNING: Final = "warning"
 GAP: Final = "gap"
 KINDS: Final = (CALL_START, CALL_DONE, SESSION, WAITING, ANSWERED, JOB, RECORD, WARNING, GAP)
 
+JOB_STATES: Final = ("running", "background", "ended", "orphan", "lost")
+"""How a job may stand: the second half of its kind, and its status."""
+STATUSES: Final = tuple(
+    dict.fromkeys(
+        (
+            *("running", "ok", "error", "cancelled", "aborted"),  # of a call
+            *("waiting", "approved", "denied", "expired", "withdrawn"),  # of an approval
+            *("opened", "ended"),  # of a session
+            *JOB_STATES,
+            *("warning", "error", "critical"),  # of a warning
+        )
+    )
+)
+
 _PLACES: Final = ("path", "cwd", "uri")
 """The arguments that say where a call works."""
 
@@ -57,6 +71,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     tool: str | None = None
     status: str | None = None
     session: str | None = None
+    """The id of a session, or its beginning."""
     path: str | None = None
     """Only what works at this path or below it, by its arguments ``path``, ``cwd`` or ``uri``."""
     kind: str | None = None
@@ -67,7 +82,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return event.kind == GAP or (
             self.tool in (None, event.tool)
             and self.status in (None, event.status)
-            and self.session in (None, event.session)
+            and (self.session is None or (event.session or "").startswith(self.session))
             and (self.kind is None or event.kind == self.kind or event.kind.startswith(self.kind + "."))
             and (self.path is None or _at(event.args, self.path))
         )

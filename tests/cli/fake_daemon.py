@@ -215,6 +215,9 @@ def main():
     if os.environ.get("A2MCP_FAKE") == "die":
         sys.stderr.write("a2mcp: There is no such luck.\n")
         return UnusableFile.exit_code
+    if os.environ.get("A2MCP_FAKE") == "warn":
+        sys.stderr.write("[a2mcp] warning: port 1 is taken\x1b[1m\n")
+        sys.stderr.flush()
     held = claim(home)
     port = Fake()
     channel = Channel(home, port)

@@ -46,7 +46,7 @@ def test_the_calls_are_paired_and_the_unfinished_ones_come_last(run):
     ("options", "ids"),
     [
         ([], "abc"), (["--tool", "bash"], "ac"), (["--session", "s1"], "a"), (["--phase", "start"], "c"),
-        (["--phase", "done"], "ab"), (["--unfinished"], "c"), (["--last", "1"], "c"), (["--last", "0"], "abc"),
+        (["--session", "s"], "ac"), (["--phase", "done"], "ab"), (["--unfinished"], "c"), (["--last", "1"], "c"), (["--last", "0"], "abc"),
         (["--tool", "nothing"], ""),
     ],
 )  # fmt: skip
@@ -69,7 +69,15 @@ def test_json_has_what_the_records_say(run):
 def test_no_log_is_no_error(run):
     """Ours: a daemon that was never called has none."""
     done = run("audit")
-    assert (done.exit_code, len(done.output.splitlines())) == (0, 1)
+    assert (done.exit_code, done.output) == (0, "No call is on record.\n")
+
+
+@pytest.mark.usefixtures("log")
+def test_nothing_found_is_a_sentence(run, home):
+    """Ours: a lone line of headings looks like a fault."""
+    assert run("audit", "--tool", "nosuch").output == "No such call is on record.\n"
+    home.audit.write_bytes(done_line("2026-10-16T04:35:24.250Z", "a", "s1", "bash", ARGS, is_error=False))
+    assert run("audit", "--unfinished").output == "Every call on record has ended.\n"
 
 
 def test_a_log_that_cannot_be_read_is_named(run, monkeypatch):

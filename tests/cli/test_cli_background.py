@@ -51,6 +51,16 @@ def test_start_as_json_prints_the_facts(background):
     assert json.loads(background("start", "--json").output)["bridge_url"] == "http://127.0.0.1:8123/"
 
 
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
+def test_start_repeats_what_the_daemon_warned_of(background, home, monkeypatch):
+    """Ours: nobody looks into daemon.log after a start that went well."""
+    home.daemon_log.write_text("[a2mcp] warning: an earlier one\n")
+    monkeypatch.setenv("A2MCP_FAKE", "warn")
+    done = background("start")
+    assert done.stderr == "[a2mcp] warning: port 1 is taken\\x1b[1m\n"
+    assert done.stdout.startswith("a2mcp listening on ")
+
+
 def test_a_daemon_that_dies_at_once_passes_on_its_code_and_its_last_words(background, home, monkeypatch):
     """Issue §9: exit codes; ours: the reason, not where to look for it."""
     home.daemon_log.write_text("words of an earlier one\n")

@@ -43,10 +43,13 @@ def test_the_exit_codes_tell_the_failures_apart(shared_daemon):
     refused = shared_daemon.cli("call", "nothing", "a=b")
     assert refused.returncode == 7
     assert "there is no tool 'nothing'" in refused.stderr.lower()
+    assert "`a2mcp tools`" in refused.stderr
+    assert "`a2mcp tools`" in shared_daemon.cli("call", "nothing").stderr
     slow = shared_daemon.cli("call", "bash", "command=sleep 20", "--timeout", "0.5")
     assert slow.returncode == 9
     assert slow.stderr.startswith("a2mcp: No answer from ")
-    assert shared_daemon.cli("call", "read", "limit=many").returncode == 2
+    wrong = shared_daemon.cli("call", "read", "limit=many")
+    assert (wrong.returncode, "takes an integer" in wrong.stderr) == (2, True)
     assert shared_daemon.cli("call").returncode == 2
     assert shared_daemon.cli("call", "read", "--token-file", "endpoint.json").returncode == 2
 
@@ -90,7 +93,7 @@ def test_progress_is_streamed_to_standard_error(run, scripted, home):
 
     scripted.answers["tools/call"] = answer
     done = run("call", "t", "--url", scripted.url)
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "all\n", "1 half [1m\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "all\n", "half [1m (progress 1)\n")
 
 
 def test_images_are_written_where_they_shall_go(run, scripted, home, tmp_path):

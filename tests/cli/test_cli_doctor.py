@@ -94,6 +94,31 @@ def test_a_running_daemon_is_found(run, home, served):
     assert served.answers == []
 
 
+@pytest.mark.usefixtures("served")
+def test_another_port_than_that_of_the_settings_is_said(run, home):
+    """Ours: clients look for the daemon where the settings put it."""
+    held = instance.claim(home)
+    for port, verdicts in ((8123, []), (8124, ["warn"])):
+        home.config.write_text(json.dumps({"port": port}))
+        home.config.chmod(0o600)
+        found = findings(run, "port")
+        assert [verdict for verdict, _, _ in found] == verdicts
+    held.release()
+    assert "the settings say port 8124, and the daemon serves 8123" in found[0][1]
+
+
+def test_each_warning_comes_with_what_mends_it(run, home):
+    """Ours: a mode is mended by chmod, not by an editor."""
+    home.config.write_text(json.dumps({"host": "0.0.0.0", "prot": 1}))
+    home.config.chmod(0o644)
+    mends = [mend for _, _, mend in findings(run, "settings")]
+    assert any(mend == f"chmod 600 {home.config}" for mend in mends)
+    assert any("set 'host' to 127.0.0.1" in mend for mend in mends)
+    assert any(mend == f"Edit {home.config}." for mend in mends)
+    home.config.write_text("no JSON")
+    assert findings(run, "settings")[0][1].count(str(home.config)) == 1
+
+
 def test_a_daemon_that_holds_the_lock_and_is_silent_fails(run, home):
     """Issue §9: daemon reachable."""
     held = instance.claim(home)

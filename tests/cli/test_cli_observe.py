@@ -60,6 +60,24 @@ def test_top_lists_and_ends_calls(run, served):
     assert run("top", "--cancel", "c1").output == "cancelled c1\n"
     assert run("top", "--cancel", "c9").exit_code == 1
     assert served.ended == ["c1", "c9"]
+    served.in_flight = ()
+    assert run("top").output == "No call is in flight.\n"
+
+
+def test_a_call_is_ended_by_the_beginning_of_its_id(run, served):
+    """Ours: a terminal shows no more of it."""
+    served.in_flight = tuple(msgspec.structs.replace(CALL, call_id=one) for one in ("ab1", "ab2", "c1"))
+    assert run("top", "--cancel", "c").exit_code == 0
+    assert run("top", "--cancel", "ab").exit_code == 2
+    assert served.ended == ["c1"]
+
+
+@pytest.mark.parametrize(("option", "known"), [("--kind", "approval"), ("--status", "cancelled")])
+def test_what_no_event_can_be_is_wrong_usage(run, option, known):
+    """Ours: it would be waited for in vain."""
+    done = run("observe", option, "nosuch")
+    assert done.exit_code == 2
+    assert known in done.stderr
 
 
 def test_observe_prints_what_was(run, served):

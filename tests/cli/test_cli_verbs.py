@@ -10,11 +10,14 @@ import sys
 import threading
 
 import click
+import fake_daemon
+import msgspec
 import pytest
 from fake_daemon import ROOT, Fake
 
 from a2mcp.cli import show
 from a2mcp.cli.main import VERBS, cli
+from a2mcp.clock import SystemClock, iso
 from a2mcp.errors import AlreadyServing, CannotListen, SettingsError
 
 ASKING = [
@@ -38,6 +41,16 @@ def test_status_says_the_address_first(run):
         "audit              10 written, 0 failures",
         "tunnel             closed",
     ]
+
+
+def test_status_says_that_the_daemon_is_stopping(run, served, monkeypatch):
+    """Ours: a daemon that drains looks like one that serves."""
+    assert served.stopped.is_set() is False
+    monkeypatch.setattr(fake_daemon, "STATUS", msgspec.structs.replace(fake_daemon.STATUS, stopping=True))
+    assert "stopping           takes no more calls" in run("status").output
+    assert json.loads(run("status", "--json").output)["stopping"] is True
+    started = run("start")
+    assert (started.exit_code, "is stopping" in started.stderr) == (3, True)
 
 
 @pytest.mark.usefixtures("served")
@@ -141,6 +154,38 @@ def test_a_terminal_gets_a_table_and_no_color_is_honoured(home):
     for seen in (coloured, plain):
         assert "\\u202ex\\x1b[2K [red]" in seen
         assert "\u202e" not in seen
+
+
+def test_a_table_fits_a_terminal_and_keeps_what_it_is_about(home, served):
+    """Ours: at 80 columns an id is its beginning, a column is one line, and the last one is told in full."""
+    client, command = "c" * 79, "echo " + "long " * 30
+    session = "0b51c6c2-6d1f-4f0a-9d3c-111111111111"
+    served.in_flight = (
+        msgspec.structs.replace(
+            fake_daemon.CALL,
+            call_id="5d5f8e4a-1d4b-4a57-8f43-222222222222",
+            session_id=session,
+            client=client,
+            args=msgspec.Raw(msgspec.json.encode({"command": command})),
+        ),
+    )
+    seen = on_terminal(home, "top", "--once", COLUMNS="80", NO_COLOR="1", TERM="dumb").splitlines()
+    assert max(map(len, seen)) <= 80
+    assert seen[1].startswith("5d5f8e4a  bash  running")
+    assert client not in seen[1]
+    assert "…" in seen[1]
+    assert session[:8] in seen[1]
+    assert session not in seen[1]
+    assert sum(line.count("long") for line in seen) == 30
+
+
+def test_a_time_is_the_hour_today_and_the_day_before(monkeypatch):
+    """Ours: a terminal has no room for a whole stamp; what is piped is whole."""
+    now = iso(SystemClock().now())
+    assert show.moment(now) == now
+    monkeypatch.setattr(show.sys.stdout, "isatty", lambda: True)
+    assert show.moment("2026-10-16T04:35:23.000Z") == "2026-10-16"
+    assert show.moment(now) in {now[11:19], now[:10]}  # The day may end meanwhile.
 
 
 @pytest.mark.parametrize("args", ASKING, ids=lambda args: args[0])
@@ -260,7 +305,8 @@ def test_the_help_shows_every_verb_with_a_whole_sentence(run):
     for verb in VERBS:
         command = cli.get_command(click.Context(cli), verb)
         assert f"  {verb} " in output
-        assert not command.get_short_help_str(64).endswith("..."), verb
+        # What 80 columns have beside the names.
+        assert not command.get_short_help_str(59).endswith("..."), verb
 
 
 def test_version_is_the_package_s(run):

@@ -145,7 +145,7 @@ def test_a_streamed_answer_is_read_with_its_progress(scripted):
     )  # fmt: skip
     done = run("t", "--json", "{}", url=scripted.url)
     assert (done.returncode, done.stdout) == (0, "done\n")
-    assert done.stderr == "1/3 one [2K\n2/3 two\n"
+    assert done.stderr == "one [2K (progress 1 of 3)\ntwo (progress 2 of 3)\n"
     call = scripted.seen[2][0]
     assert call["params"]["_meta"] == {"progressToken": "call"}
 
