@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
 import threading
 from typing import TYPE_CHECKING, Final
 
@@ -56,7 +55,7 @@ class Visits:
 
     def invite(self) -> str:
         """Make a code that begins one visit, soon."""
-        code = secrets.token_urlsafe(_BYTES)
+        code = _secret()
         with self._lock:
             _keep(self._codes, _digest(code), self._clock.monotonic() + CODE_S, CODES)
         return code
@@ -68,7 +67,7 @@ class Visits:
             if found is None:
                 return None
             self._codes.remove(found)
-            visit = Visit(secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES))
+            visit = Visit(_secret(), _secret())
             _keep(self._visits, _of(visit.cookie, visit.key), self._clock.monotonic() + VISIT_S, VISITS)
         return visit
 
@@ -90,6 +89,12 @@ class Visits:
         # SECURITY: each of them is compared, whichever it is, so that time tells nothing.
         found = [each for each in kept if hmac.compare_digest(each.digest, digest)]
         return found[0] if found else None
+
+
+def _secret() -> str:
+    import secrets  # noqa: PLC0415 - for whoever opens the page
+
+    return secrets.token_urlsafe(_BYTES)
 
 
 def _keep(kept: list[_Kept], digest: bytes, until: float, most: int) -> None:
