@@ -93,7 +93,7 @@ def _refuse_second(home: Home) -> None:
         return
     if facts.stopping:
         raise AlreadyServing(
-            f"The daemon of {home.root} (pid {facts.pid}) is stopping: {facts.calls_in_flight} calls may still finish.",
+            f"The daemon of {home.root} (pid {facts.pid}) is stopping; calls in flight: {facts.calls_in_flight}.",
             hint="Wait for its end with `a2mcp stop`, then start again.",
         )
     raise AlreadyServing(
