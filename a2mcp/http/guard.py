@@ -152,13 +152,15 @@ class Guard:
 def is_from_here(head: Head) -> bool:
     """Whether somebody on this machine asks, and not a proxy or a tunnel on this machine for somebody elsewhere.
 
-    SECURITY: a tunnel connects from loopback, too. What tells it is the name it was asked by, and what it adds.
+    SECURITY: a tunnel connects from loopback, too. What tells it is the name it was asked by, and what it adds. Every
+    name counts, in the target and in ``Host``: who passes a request on may leave either as it came.
     """
-    name = host_name(head.authority or head.headers.get("HOST", ""))
+    given = [name for name in (head.authority, head.headers.get("HOST")) if name]
+    hosts = [host_name(name) for name in given]
     return (
         head.from_here
-        and name is not None
-        and is_loopback(name)
+        and bool(hosts)
+        and all(host is not None and is_loopback(host) for host in hosts)
         and not any(header in head.headers for header in _PASSED_ON)
     )
 

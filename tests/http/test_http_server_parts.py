@@ -130,6 +130,25 @@ def _parser(cache: HeadCache, **options: Any) -> RequestParser:
 
 
 @pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        (b"http://127.0.0.1/metrics", b"127.0.0.1", None),
+        (b"http://127.0.0.1/metrics", b"box.example", 401),
+        (b"http://box.example/metrics", b"127.0.0.1", 401),
+    ],
+)
+def test_every_name_of_a_request_must_be_this_machine(
+    cache: HeadCache, target: bytes, host: bytes, status: int | None
+) -> None:
+    """SECURITY: an absolute target and the Host header may differ when somebody passes a request on."""
+    guard = Guard(Bearer("t"), AllowedHosts("127.0.0.1", ["box.example"]), body_bytes=100)
+    parser = RequestParser(Adjustments(), guard, cache, from_here=True)
+    parser.received(b"GET " + target + b" HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
+
+    assert (None if parser.error is None else parser.error.status) == status
+
+
+@pytest.mark.parametrize(
     ("from_here", "head", "status"),
     [
         (True, b"Host: 127.0.0.1\r\n", None),
