@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from a2mcp.observe import event as events
-from a2mcp.observe.event import ALL, Event, Wanted
+from a2mcp.observe.event import ALL, CALL_DONE, CALL_START, LOST, Event, Wanted
 from a2mcp.observe.watching import Group, Watch
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Chronicle:
         self.store = store
         self.tally = tally
         self._newest = 0
+        self._complete = False
         self._watches: dict[int, Watch] = {}
 
     @property
@@ -49,11 +50,12 @@ class Chronicle:
         """Number these events and let everybody know; ``lost`` came before them and could not be taken."""
         number = self.newest + lost
         group: list[Event] = []
-        for event in happened:
+        for event in (*self._cut_off(happened), *happened):
             number += 1
             numbered = replace(event, sequence=number)
             group.append(numbered)
-            self.tally.count(numbered)
+            if (event.kind, event.status) != (CALL_DONE, LOST):  # It is no call of this daemon.
+                self.tally.count(numbered)
         self._newest = number
         self.tally.lost += lost
         self.store.append(group)
@@ -96,6 +98,19 @@ class Chronicle:
         """Keep silent streams alive."""
         for watch in self._watches.values():
             watch.outlet.tend(now)
+
+    def _cut_off(self, happened: Sequence[Event]) -> list[Event]:
+        """The ends of the calls that a daemon before this one left without any, once, before its first events."""
+        if self._complete or not happened:
+            return []
+        self._complete = True
+        begun: dict[str | None, Event] = {}
+        for event in self.store.last(MOST_REPLAYED, ALL):
+            if event.kind == CALL_START:
+                begun[event.call] = event
+            elif event.kind == CALL_DONE:
+                begun.pop(event.call, None)
+        return [replace(start, kind=CALL_DONE, status=LOST, ts=happened[0].ts) for start in begun.values()]
 
     def _missed(self, after: int, wanted: Wanted) -> tuple[Event, ...]:
         """What came after an event, the newest where it is too much."""

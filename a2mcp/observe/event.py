@@ -24,7 +24,9 @@ WARNING: Final = "warning"
 GAP: Final = "gap"
 KINDS: Final = (CALL_START, CALL_DONE, SESSION, WAITING, ANSWERED, JOB, RECORD, WARNING, GAP)
 
-JOB_STATES: Final = ("running", "background", "ended", "orphan", "lost")
+LOST: Final = "lost"
+"""Of a call, in the place of its end: the daemon ended before it had. Of a job: nobody saw how it ended."""
+JOB_STATES: Final = ("running", "background", "ended", "orphan", LOST)
 """How a job may stand: the second half of its kind, and its status."""
 STATUSES: Final = tuple(
     dict.fromkeys(

@@ -14,7 +14,7 @@ import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from a2mcp.observe.event import ANSWERED, CALL_DONE, GAP, SESSION, WAITING, WARNING, Event
+from a2mcp.observe.event import ANSWERED, CALL_DONE, GAP, LOST, SESSION, WAITING, WARNING, Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +28,7 @@ STYLES: Final = {
     "approved": "green",
     "denied": "red",
     "expired": "red",
+    "lost": "red",
     "running": "cyan",
 }
 """By status."""
@@ -103,6 +104,8 @@ def _what(event: Event) -> str:
 
 
 def _said(event: Event) -> str:
+    if event.kind == CALL_DONE and event.status == LOST:
+        return "the daemon ended before this call had"
     if not event.args:
         return ""
     if event.kind == GAP:

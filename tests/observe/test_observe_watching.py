@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from a2mcp.observe import render
 from a2mcp.observe.chronicle import MOST_REPLAYED, Chronicle
-from a2mcp.observe.event import ALL, GAP, Event, Wanted, decode, encode, gap
+from a2mcp.observe.event import ALL, CALL_DONE, CALL_START, GAP, LOST, Event, Wanted, decode, encode, gap
 from a2mcp.observe.tally import NOT_OURS, Tally
 from a2mcp.observe.watching import AT_ONCE, BEHIND_BYTES, Group, Watch
 
@@ -199,3 +200,20 @@ def test_an_event_is_one_line_of_json():
 
     assert b"\n" not in encoded
     assert decode(encoded).client == "x\ny"
+
+
+def test_a_call_that_a_killed_daemon_left_gets_an_end() -> None:
+    """Ours: a line that says "running" for ever says what is not so."""
+    shelf = Shelf()
+    before = Chronicle(shelf, Tally())  # type: ignore[arg-type]
+    before.take([Event(kind=CALL_START, call=call, status="running") for call in ("a", "b")])
+    before.take([Event(kind=CALL_DONE, call="a", status="ok")])
+
+    after = Chronicle(shelf, Tally())  # type: ignore[arg-type]
+    for _ in range(2):
+        after.take([Event(kind="session", ts="now")])
+
+    assert [(e.sequence, e.kind, e.status, e.call) for e in shelf.events[3:]] == [
+        (4, CALL_DONE, LOST, "b"), (5, "session", None, None), (6, "session", None, None),
+    ]  # fmt: skip
+    assert "the daemon ended before this call had" in render.line(shelf.events[3]).plain
