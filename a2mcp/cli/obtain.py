@@ -85,7 +85,7 @@ def _list(found: tuple[ProgramFacts, ...], *, as_json: bool) -> None:
         show.as_document(found)
         return
     rows = ((one.name, one.state, one.version or "-", one.path or "-", _note(one)) for one in found)
-    show.table(("PROGRAM", "STATE", "VERSION", "PATH", "NOTE"), rows)
+    show.table(("PROGRAM", "STATE", "VERSION", "PATH", "NOTE"), rows, whole=("PATH",))
 
 
 def _note(one: ProgramFacts) -> str:

@@ -69,10 +69,16 @@ def moment(stamp: str) -> str:
     return hour[:_SHORT] if day == datetime.now(UTC).date().isoformat() else day
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows: a table on a terminal, one tab-separated line each elsewhere."""
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], whole: Sequence[str] = ()) -> None:
+    """Print rows: a table on a terminal, one tab-separated line each elsewhere.
+
+    Args:
+        headers: of the columns. On a terminal the last is told in full, and the others are cut to one line.
+        rows: their cells.
+        whole: the headers of further columns that are told in full.
+    """
     if sys.stdout.isatty():
-        _rich_table(headers, rows)
+        _rich_table(headers, rows, (*whole, headers[-1]))
         return
     click.echo("\t".join(headers))
     for row in rows:
@@ -91,19 +97,21 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
-def _rich_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def _rich_table(headers: Sequence[str], rows: Iterable[Sequence[str]], whole: Sequence[str]) -> None:
     from rich.console import Console  # noqa: PLC0415 - 60 ms that only a table is worth
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     console = Console()
     drawn = Table(box=None, header_style="bold", pad_edge=False)
-    drawn.add_column(headers[0], no_wrap=True, overflow="ellipsis")
     widest = max(_NARROWEST, console.width // 8)
-    for header in headers[1:-1]:
-        drawn.add_column(header, no_wrap=True, overflow="ellipsis", max_width=widest)
-    # The last says what a call does: all of it is shown, because it may be what is decided by.
-    drawn.add_column(headers[-1], overflow="fold")
+    for header in headers:
+        if header in whole:
+            # All of it: what a call does may be what is decided by.
+            drawn.add_column(header, overflow="fold")
+        else:
+            cells = None if header == headers[0] else widest
+            drawn.add_column(header, no_wrap=True, overflow="ellipsis", max_width=cells)
     for row in rows:
         # Text, not str: square brackets in a command are no markup.
         drawn.add_row(*(Text(visible(cell)) for cell in row))

@@ -50,7 +50,7 @@ def _describe(tool: dict[str, Any]) -> None:
     rows = list(_arguments(tool.get("inputSchema"), ""))
     click.echo()
     if rows:
-        show.table(("ARGUMENT", "TYPE", "NEEDED", "DEFAULT", "MEANING"), rows)
+        show.table(("ARGUMENT", "TYPE", "NEEDED", "DEFAULT", "MEANING"), rows, whole=("TYPE", "DEFAULT"))
     else:
         click.echo("It takes no arguments.")
 

@@ -66,6 +66,7 @@ def test_json_has_what_the_records_say(run):
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("home")
 def test_no_log_is_no_error(run):
     """Ours: a daemon that was never called has none."""
     done = run("audit")
