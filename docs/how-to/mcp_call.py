@@ -225,7 +225,7 @@ class Client:
             raise TimedOut(f"no answer from {self._address.url} within {self._timeout:g} s") from error
         except (OSError, http.client.HTTPException) as error:
             reason = str(error) or type(error).__name__
-            raise Unreachable(f"{self._address.url} does not answer: {reason}") from error
+            raise Unreachable(f"nothing answers at {self._address.url}: {reason}") from error
 
     def _left(self) -> float:
         left = self._deadline - time.monotonic()
