@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import Daemon, running
+
+# A shell without job control lets what it puts in the background ignore Ctrl-C, and a child inherits that: the tests that
+# interrupt one would wait for nothing.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
