@@ -1,4 +1,4 @@
-"""What every test may use: a daemon in a process of its own, one for the module or one for the test."""
+"""What every test may use: a daemon in a process of its own, for the module or for the test, and each of the searchers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import Daemon, running
+
+from a2mcp.host import ripgrep
 
 # A shell without job control lets what it puts in the background ignore Ctrl-C, and a child inherits that: the tests that
 # interrupt one would wait for nothing.
@@ -34,3 +36,13 @@ def shared_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     """A daemon with the default settings that the tests of a module share; still alive after each of them."""
     with running(tmp_path_factory.mktemp("shared") / "home") as started:
         yield started
+
+
+@pytest.fixture(params=["ripgrep", "built-in"])
+def searcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run the test with each of the two searchers."""
+    if request.param == "built-in":
+        monkeypatch.setattr(ripgrep, "find", lambda: None)
+    elif ripgrep.find() is None:
+        pytest.skip("no ripgrep here")
+    return str(request.param)

@@ -17,16 +17,6 @@ from a2mcp.host.search_child import End, SearchChild
 from a2mcp.host.search_query import Files, Lines, Tree
 
 
-@pytest.fixture(params=["ripgrep", "built-in"])
-def searcher(request, monkeypatch):
-    """Run the test with each of the two searchers."""
-    if request.param == "built-in":
-        monkeypatch.setattr(ripgrep, "find", lambda: None)
-    elif ripgrep.find() is None:
-        pytest.skip("no ripgrep here")
-    return request.param
-
-
 @pytest.fixture
 def tree(tmp_path):
     """Make a tree with hidden, ignored, linked, binary and strangely named files."""

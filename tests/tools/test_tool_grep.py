@@ -8,19 +8,8 @@ import pytest
 
 from a2mcp.clock import SystemClock
 from a2mcp.errors import BadArgument, ToolError
-from a2mcp.host import ripgrep
 from a2mcp.tools.context import Context, Limits
 from a2mcp.tools.grep import TOOL, GrepParams
-
-
-@pytest.fixture(params=["ripgrep", "built-in"])
-def searcher(request, monkeypatch):
-    """Run the test with each of the two searchers."""
-    if request.param == "built-in":
-        monkeypatch.setattr(ripgrep, "find", lambda: None)
-    elif ripgrep.find() is None:
-        pytest.skip("no ripgrep here")
-    return request.param
 
 
 @pytest.fixture
