@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help compiled serve test check conformance clients format bench docs clean
+.PHONY: help compiled serve test check browser conformance clients format bench docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,9 @@ check: $(VENV)/.test ## Lint, types, import contracts, docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_architecture.py
+
+browser: $(VENV)/.test ## Install what the tests in a browser need beside a Chromium
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[browser]'
 
 conformance: $(VENV)/.test ## Run the official conformance suite in both eras
 	$(BIN)/python tests/conformance/run.py $(ARGS)
