@@ -9,7 +9,3 @@ class BrokenFile(A2mcpError):
 
 class ClientFailed(A2mcpError):
     """A client's own command, or the service manager's, did not do what it was asked."""
-
-
-class NotConnected(A2mcpError):
-    """There is nothing to take back."""

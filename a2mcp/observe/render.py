@@ -11,7 +11,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.text import Text
 
 from a2mcp.observe.event import ANSWERED, CALL_DONE, GAP, LOST, SESSION, WAITING, WARNING, Event
@@ -79,11 +79,6 @@ def cut(text: Text, width: int) -> Text:
     shortened = text.copy()
     shortened.truncate(width, overflow="ellipsis")
     return shortened
-
-
-def padded(text: str, width: int) -> str:
-    """Fill or shorten a text to exactly so many cells."""
-    return set_cell_size(visible(text), width)
 
 
 def _escaped(c: str) -> str:

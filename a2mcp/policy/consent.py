@@ -9,7 +9,8 @@ import enum
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.policy.waiting import shown_arguments
-from a2mcp.tools.result import Needs, Question
+from a2mcp.tools.asking import elicitation
+from a2mcp.tools.result import Needs
 
 if TYPE_CHECKING:
     from a2mcp.types import JsonObject
@@ -34,8 +35,7 @@ def question(tool: str, arguments: bytes) -> Needs:
     """Ask whether this call may run. Accepting is the answer; there is nothing to fill in."""
     asked = f"Allow this call of '{tool[:80]}' on the other machine?\n{shown_arguments(arguments)}"
     schema: JsonObject = {"type": "object", "properties": {}}
-    params: JsonObject = {"mode": "form", "message": asked, "requestedSchema": schema}
-    return Needs({KEY: Question("elicitation/create", params, optional=True)})
+    return Needs({KEY: elicitation(asked, schema, optional=True)})
 
 
 def word(answers: JsonObject) -> Word:

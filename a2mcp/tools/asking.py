@@ -1,6 +1,6 @@
 """How a tool asks the caller: it says what it needs to know and is run again once that is known.
 
-No thread waits for a person. A tool calls ``elicit`` or ``sample`` with a key; when the answer is there it is returned,
+No thread waits for a person. A tool calls ``elicit`` or ``ask`` with a key; when the answer is there it is returned,
 else the run ends with ``InputRequired`` and begins anew with the answers. What comes before a question happens again,
 so ask first and act afterwards.
 """
@@ -34,15 +34,6 @@ def elicit(context: Context, key: str, message: str, schema: JsonObject) -> Json
     return ask(context, {key: elicitation(message, schema)})[key]
 
 
-def sample(context: Context, key: str, params: JsonObject) -> JsonObject:
-    """Have the caller's model asked; returns its message.
-
-    Raises:
-        InputRequired: the answer is not there yet.
-    """
-    return ask(context, {key: Question("sampling/createMessage", params)})[key]
-
-
 def ask(context: Context, questions: dict[str, Question], state: str | None = None) -> dict[str, JsonObject]:
     """Have several things asked at once; returns the answers by key.
 
@@ -64,9 +55,10 @@ def possible(context: Context, questions: dict[str, Question]) -> dict[str, Ques
     return {key: question for key, question in questions.items() if question.capability.keys() <= able.keys()}
 
 
-def elicitation(message: str, schema: JsonObject) -> Question:
+def elicitation(message: str, schema: JsonObject, *, optional: bool = False) -> Question:
     """Make a question to the caller's user, answered by a form."""
-    return Question("elicitation/create", {"mode": "form", "message": message, "requestedSchema": schema})
+    params = {"mode": "form", "message": message, "requestedSchema": schema}
+    return Question("elicitation/create", params, optional=optional)
 
 
 def _answers(value: Any, question: Question) -> bool:
