@@ -154,7 +154,7 @@ def _report(path: Path, change: _Change, context: Context, *, dry: bool) -> Resu
     places = f"{change.places} place" + ("s" if change.places != 1 else "")
     verb = "Would change" if dry else "Changed"
     head = f"{verb} {places} in {show(path)} ({change.charset}), sha256 {'would be' if dry else 'is now'} {digest}."
-    diff = clip_middle(change.diff, context.limits.output_bytes, read_with=lambda _: "read")
+    diff = clip_middle(change.diff, context.limits.output_bytes, read_with="read")
     return text(
         f"{head}\n{diff}",
         structured={

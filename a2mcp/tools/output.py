@@ -5,28 +5,8 @@ Knows no tool: the caller says which call reads the missing part.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
-import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-class Gap(msgspec.Struct, frozen=True, kw_only=True):
-    """What was left out. Offsets are into the UTF-8 form of the text that was cut."""
-
-    first_byte: int
-    """Offset of the first byte that is missing, from 0."""
-    size: int
-    """Bytes missing."""
-    first_line: int
-    """Number of the line in which the gap begins, from 1."""
-    lines: int
-    """Line ends missing."""
-
-
-def clip_middle(text: str, limit_bytes: int, *, read_with: Callable[[Gap], str] | None = None) -> str:
+def clip_middle(text: str, limit_bytes: int, *, read_with: str = "") -> str:
     """Cut ``text`` to about ``limit_bytes`` of UTF-8 by leaving out its middle.
 
     Cuts at line ends where one is near, else between characters. The note in the gap comes on top of the limit.
@@ -45,13 +25,8 @@ def clip_middle(text: str, limit_bytes: int, *, read_with: Callable[[Gap], str] 
     start = _head_end(data, limit_bytes - limit_bytes // 2)
     end = _tail_start(data, max(start, len(data) - limit_bytes // 2))
     head = data[:start]
-    gap = Gap(
-        first_byte=start,
-        size=end - start,
-        first_line=head.count(b"\n") + 1,
-        lines=data.count(b"\n", start, end),
-    )
-    return f"{_whole_line(head.decode())}{_note(gap, read_with)}\n{data[end:].decode()}"
+    note = _note(end - start, data.count(b"\n", start, end), read_with)
+    return f"{_whole_line(head.decode())}{note}\n{data[end:].decode()}"
 
 
 def human_size(size: int) -> str:
@@ -66,10 +41,10 @@ def human_size(size: int) -> str:
     return f"{scaled / 1024:.1f} EiB"
 
 
-def _note(gap: Gap, read_with: Callable[[Gap], str] | None) -> str:
-    how = f"; read it with {read_with(gap)}" if read_with else ""
-    lines = f", {gap.lines} line ends" if gap.lines else ""
-    return f"[… {human_size(gap.size)}{lines} not shown here{how} …]"
+def _note(size: int, line_ends: int, read_with: str) -> str:
+    how = f"; read it with {read_with}" if read_with else ""
+    lines = f", {line_ends} line ends" if line_ends else ""
+    return f"[… {human_size(size)}{lines} not shown here{how} …]"
 
 
 def _whole_line(head: str) -> str:
