@@ -159,7 +159,9 @@ class Resources:
         from a2mcp.audit import query  # noqa: PLC0415 - a daemon starts without reading its log
 
         try:
-            return deque(query.records(self._views.audit, query.Filter(session=session)), maxlen=TAIL)
+            found = query.records(self._views.audit, query.Filter(session=session))
+            # A filter takes the beginning of an id, an address names one session.
+            return deque((record for record in found if session in (None, record.sid)), maxlen=TAIL)
         except OSError as error:
             raise ToolError(f"The audit log cannot be read: {error.strerror}.") from error
 

@@ -109,6 +109,17 @@ def test_what_is_not_there_is_told_with_its_address(asker, shared_daemon, uri):
         assert (error["code"], error["data"]["uri"]) == (code, uri)
 
 
+def test_the_beginning_of_a_session_is_no_session(asker, shared_daemon):
+    """Ours: the filter of the audit log takes a beginning, the address does not."""
+    client = shared_daemon.session()
+    client.call("glob", pattern="nothing-of-this-name")
+    uri = f"a2mcp://session/{client.session}"
+
+    assert json.loads(asker.read(uri)["text"])["records"]
+    for beginning in (uri[:-1], f"a2mcp://session/{client.session[:1]}"):
+        assert asker.error("resources/read", uri=beginning)["code"] == -32002
+
+
 def test_a_file_is_read_as_it_is(asker, tmp_path):
     """Issue §6: `file:///…`; text or blob."""
     text, blob = tmp_path / "tëxt file.txt", tmp_path / "a.png"
