@@ -26,7 +26,7 @@ from a2mcp.config import endpoint as endpoints
 from a2mcp.config import instance, load
 from a2mcp.config import token as tokens
 from a2mcp.errors import A2mcpError
-from a2mcp.host import affinity
+from a2mcp.host import affinity, arenas
 from a2mcp.http.app import make_app
 from a2mcp.http.events import EventServer
 from a2mcp.http.guard import Guard
@@ -93,6 +93,7 @@ class Daemon:
         self._exit_code = 0
         if settings.one_processor:
             affinity.pin()
+        arenas.share()
         bearer = Bearer(settings.token)
         hosts = AllowedHosts(settings.host, settings.allowed_hosts)
         port = sock.getsockname()[1]

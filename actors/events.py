@@ -29,8 +29,13 @@ if TYPE_CHECKING:
     from a2mcp.protocol.exchange import Reply
     from a2mcp.protocol.response import Response
 
-COLLECT_S: Final = 0.08
-"""How long news is collected. Whoever watches sees it so much later, which is sooner than anybody blinks."""
+COLLECT_S: Final = 0.02
+"""How long news is collected. Whoever watches sees it so much later, which is sooner than anybody blinks.
+
+PERF: while a group is turned into events, a call waits for this thread at each actor it passes. Collected for 80 ms
+under a load of 64 clients, p99 was 4 to 8 times p50; for 20 ms, 2.3 to 2.9 times. Less makes a single client's calls
+wait.
+"""
 
 logger = logging.getLogger("a2mcp.observe")
 
