@@ -237,6 +237,7 @@ class Daemon:
     def _tick(self) -> None:
         """Called by the loop: once a second, and more often while it drains."""
         self._system.tick()
+        self._page.tend()
         if not self._stop_asked:
             return
         now = self._clock.monotonic()

@@ -196,7 +196,12 @@ class Deskwork:
             started_at=iso(opened.started),
             expires_at=iso(opened.expires),
             left_s=round(max(0.0, opened.deadline - self._clock.monotonic()), 3),
+            transfers=self._system.stand.transfers.running(),
         )
+
+    def stop_transfer(self, transfer: str) -> bool:
+        """End what is being moved; False when it is not under way."""
+        return self._system.stand.transfers.stop(transfer)
 
     def stop_share(self) -> bool:
         """End the share; False when there is none."""

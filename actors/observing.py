@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from a2mcp.session.table import SessionTable
     from a2mcp.tools.registry import Registry
     from a2mcp.types import SessionId
+    from a2mcp.xfer.transfers import Transfers
     from actors.front import Front
     from actors.ref import Mailbox, Ref
     from actors.sightings import Trace
@@ -91,6 +92,7 @@ class Sizes(msgspec.Struct, frozen=True):
     journal: Journal
     sessions: SessionTable
     waiting: Waiting[Any]
+    transfers: Transfers
 
 
 class Lookout:
@@ -137,7 +139,8 @@ class Lookout:
 
     def _gauges(self) -> Gauges:
         depths = {mailbox.name: mailbox.depth() for mailbox in self._sizes.mailboxes}
-        return Gauges(version=__version__, mailboxes=depths, plain=self._plain())
+        shared = self._sizes.transfers.bytes_moved()
+        return Gauges(version=__version__, mailboxes=depths, shared=shared, plain=self._plain())
 
     def _plain(self) -> dict[str, float]:
         counts = self._sizes.journal.counts
@@ -146,6 +149,7 @@ class Lookout:
             "a2mcp_calls_in_flight": self._front.calls_in_flight,
             "a2mcp_approvals_waiting": len(self._sizes.waiting),
             "a2mcp_sessions": self._sizes.sessions.size,
+            "a2mcp_share_transfers": len(self._sizes.transfers),
             "a2mcp_actor_restarts_total": self._supervisor.restarts,
             "a2mcp_audit_records_total": counts.written,
             "a2mcp_audit_failures_total": counts.failures,

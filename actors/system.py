@@ -173,7 +173,7 @@ def start(ground: Ground) -> System:
     supervisor = Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up)
     supervisor.start_children([Child(box, make) for box, make in zip(boxes.values(), makers, strict=True)])
     front = _front(ground, refs, context_for, state.tokens)
-    sizes = Sizes(tuple(boxes.values()), state.journal, state.sessions, state.waiting)
+    sizes = Sizes(tuple(boxes.values()), state.journal, state.sessions, state.waiting, state.stand.transfers)
     return System(
         front=front,
         refs=refs,

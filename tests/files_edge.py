@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 from edge import TOKEN, Front, edge
 
+from a2mcp.clock import SystemClock
 from a2mcp.http.app import make_app
 from a2mcp.http.xfer import Files
 from a2mcp.xfer.settings import XferSettings
 from a2mcp.xfer.share import Share
+from a2mcp.xfer.transfers import Transfers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +30,7 @@ class Shares:
     def __init__(self, share: Share | None, **options: Any) -> None:
         self.share = share
         self.settings = XferSettings(**options)
+        self.transfers = Transfers(SystemClock())
 
     def current(self) -> Share | None:
         return self.share

@@ -1,4 +1,4 @@
-"""The part of the operator's channel that shows what happens and stops it: calls, approvals, jobs, the log."""
+"""The part of the operator's channel that shows what happens and stops it: calls, jobs, the share, the log."""
 
 from __future__ import annotations
 
@@ -124,6 +124,22 @@ class _StopJob(Resource):
         _begun(response, named)
 
 
+class _Share(Resource):
+    def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
+        reply(response, self._port.share())
+
+    def on_delete(self, _request: falcon.Request, response: falcon.Response) -> None:
+        reply(response, {"stopped": self._port.stop_share()})
+
+
+class _StopTransfer(Resource):
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        named = body(request, Named, "transfer")
+        if not self._port.stop_transfer(named.id):
+            raise _nothing("Nothing is being moved under the id", named)
+        _begun(response, named)
+
+
 ROUTES: Final[Mapping[str, type[Resource]]] = {
     "/approvals": _Approvals,
     "/grants": _Grants,
@@ -137,6 +153,8 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     "/jobs": _Jobs,
     "/jobs/output": _JobOutput,
     "/jobs/stop": _StopJob,
+    "/share": _Share,
+    "/share/stop": _StopTransfer,
 }
 
 

@@ -7,6 +7,7 @@ import msgspec
 from a2mcp.observe.event import Wanted
 from a2mcp.policy.grants import Grant
 from a2mcp.types import CallId, SessionId
+from a2mcp.xfer.transfers import Direction, Running
 
 
 class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +87,8 @@ class ShareFacts(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: str
     left_s: float
     """Seconds until it ends by itself."""
+    transfers: tuple[Running, ...]
+    """What is being moved, the oldest first."""
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,5 +144,7 @@ class Gauges(msgspec.Struct, frozen=True, kw_only=True):
 
     version: str
     mailboxes: dict[str, int]
+    shared: dict[Direction, int]
+    """Bytes through the share."""
     plain: dict[str, float]
     """By the name of the metric."""

@@ -34,6 +34,8 @@ FAMILIES: Final = {
     "a2mcp_approvals_waiting": ("gauge", "Calls that wait for the operator."),
     "a2mcp_sessions": ("gauge", "Sessions that are alive."),
     "a2mcp_mailbox_depth": ("gauge", "Messages that wait, by actor."),
+    "a2mcp_share_bytes_total": ("counter", "Bytes that went through the share, by direction."),
+    "a2mcp_share_transfers": ("gauge", "Files that are being moved through the share."),
     "a2mcp_actor_restarts_total": ("counter", "Actors that died and were started again."),
     "a2mcp_audit_records_total": ("counter", "Records written."),
     "a2mcp_audit_failures_total": ("counter", "Records that could not be written."),
@@ -79,6 +81,7 @@ def exposition(tally: Tally, gauges: Gauges) -> bytes:
         "a2mcp_calls_total": [("", {"tool": t, "outcome": o}, n) for (t, o), n in sorted(tally.calls.items())],
         "a2mcp_call_duration_seconds": _histograms(tally.durations),
         "a2mcp_mailbox_depth": [("", {"actor": name}, depth) for name, depth in gauges.mailboxes.items()],
+        "a2mcp_share_bytes_total": [("", {"direction": way}, count) for way, count in gauges.shared.items()],
         "a2mcp_events_total": [("", {}, tally.events)],
         "a2mcp_events_lost_total": [("", {}, tally.lost)],
     }

@@ -44,7 +44,6 @@ def make_operator_app(port: OperatorPort) -> falcon.App[falcon.Request, falcon.R
         app.add_route(path, resource(port))
     app.add_route("/tunnel", _Tunnel(port))
     app.add_route("/programs", _Programs(port))
-    app.add_route("/share", _Share(port))
     app.add_route("/doctor", _Doctor(port))
     app.add_route("/page", _Page(port))
     app.add_route("/stop", _Stop(port))
@@ -124,14 +123,6 @@ class _Programs(Resource):
             raise falcon.HTTPNotFound(description=f"No program is called '{wanted.program[:80]}'.")
         response.status = falcon.HTTP_202
         reply(response, {"program": wanted.program})
-
-
-class _Share(Resource):
-    def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
-        reply(response, self._port.share())
-
-    def on_delete(self, _request: falcon.Request, response: falcon.Response) -> None:
-        reply(response, {"stopped": self._port.stop_share()})
 
 
 class _Doctor(Resource):

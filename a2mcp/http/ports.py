@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from a2mcp.protocol.jsonrpc import Answer
     from a2mcp.protocol.response import Response
     from a2mcp.tunnel.providers import Wish
-    from a2mcp.xfer.proxy import Upstream
-    from a2mcp.xfer.settings import XferSettings
-    from a2mcp.xfer.share import Share
 
 
 class AuditFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,6 +215,10 @@ class OperatorPort(Protocol):
         """End the share; False when there is none."""
         ...
 
+    def stop_transfer(self, transfer: str) -> bool:
+        """End what is being moved through the share; False when it is not under way."""
+        ...
+
     def doctor(self) -> tuple[Finding, ...]:
         """Look for what is wrong."""
         ...
@@ -277,19 +278,3 @@ class StandardPort(Services, Protocol):
 
 class Front(FrontPort, StandardPort, Protocol):
     """The whole of what the edge needs."""
-
-
-class SharePort(Protocol):
-    """What the route of files needs. Every method returns at once, on any thread."""
-
-    def current(self) -> Share | None:
-        """What is shared now. It may be closed a moment later; whatever uses it then ends."""
-        ...
-
-    def options(self) -> XferSettings:
-        """How it is shared."""
-        ...
-
-    def upstream(self) -> Upstream | None:
-        """Where requests are passed on to, when another program serves what is shared now."""
-        ...

@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from urllib.parse import unquote
 
 from a2mcp.errors import Busy, FileRefusal
 from a2mcp.http.server.parked import Parked
 from a2mcp.http.server.responses import LAST_CHUNK, chunk
 from a2mcp.protocol.refusal import response_for
 from a2mcp.xfer.proxy import Exchange, Request, Truncated, Unreachable
+from a2mcp.xfer.share import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
     from a2mcp.http.server.parked import Connection
     from a2mcp.protocol.response import Response
     from a2mcp.xfer.proxy import Head, Upstream
+    from a2mcp.xfer.transfers import Transfers
 
 MOST: Final = 32
 """Exchanges at one time. One more is answered 503."""
+_UPLOADS: Final = frozenset({"PUT", "PATCH"})
 GONE: Final = "the file server behind this path does not answer"
 
 logger = logging.getLogger("a2mcp.xfer")
@@ -66,7 +70,7 @@ class Relays:
     def __init__(self, most: int = MOST) -> None:
         self._slots = threading.BoundedSemaphore(most)
 
-    def start(self, environ: dict[str, Any], upstream: Upstream, *, stall_s: float) -> Parked:
+    def start(self, environ: dict[str, Any], upstream: Upstream, transfers: Transfers, *, stall_s: float) -> Parked:
         """Pass a request on; the promise of its response.
 
         Raises:
@@ -74,19 +78,26 @@ class Relays:
         """
         if not self._slots.acquire(blocking=False):
             raise Busy("too many files are being transferred.", hint="Try again in a moment.")
-        return _Relay(_request_of(environ), Exchange(upstream, stall_s=stall_s), self._slots)
+        return _Relay(_request_of(environ), Exchange(upstream, stall_s=stall_s), transfers, self._slots)
 
 
 class _Relay(Parked):
     """One exchange, and the connection that it is for."""
 
-    __slots__ = ("_exchange", "_request", "_slots")
+    __slots__ = ("_exchange", "_request", "_slots", "_transfer", "_transfers")
 
-    def __init__(self, request: Request, exchange: Exchange, slots: threading.BoundedSemaphore) -> None:
+    def __init__(
+        self, request: Request, exchange: Exchange, transfers: Transfers, slots: threading.BoundedSemaphore
+    ) -> None:
         super().__init__()
         self._request = request
         self._exchange = exchange
+        self._transfers = transfers
         self._slots = slots
+        uploads = request.method in _UPLOADS
+        name = unquote(request.target.partition("?")[0].removeprefix(PREFIX).strip("/"), errors="replace")
+        total = request.length if uploads else None
+        self._transfer = transfers.begin(name, "upload" if uploads else "download", total)
 
     def attach(self, connection: Connection) -> None:
         """Begin, in a thread of its own."""
@@ -120,16 +131,25 @@ class _Relay(Parked):
     def _over(self) -> None:
         self._exchange.close()
         self._slots.release()
+        self._transfers.end(self._transfer)
 
     def _pass_on(self, to: RelayConnection) -> None:
         head = self._exchange.ask(self._request)
+        if self._transfer.direction == "upload":
+            self._transfer.moved = self._request.length
+        else:
+            self._transfer.total = head.length if head.has_body else 0
         chunked = head.has_body and head.length is None and to.version != "1.0"
         close = to.closes or (head.has_body and head.length is None and not chunked)
         going = to.relay(_written(head, version=to.version, chunked=chunked, close=close))
         for piece in self._exchange.pieces():
             if not going:
                 return
+            if self._transfer.stopped:
+                raise Truncated("the operator has ended this transfer")
             going = to.relay(chunk(piece) if chunked else piece)
+            if self._transfer.direction == "download":
+                self._transfer.moved += len(piece)
         to.end_relay(LAST_CHUNK if chunked else b"", close=close)
 
 

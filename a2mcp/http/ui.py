@@ -54,6 +54,7 @@ OPEN: Final = frozenset(
         ("POST", "/jobs/stop"),
         ("GET", "/share"),
         ("DELETE", "/share"),
+        ("POST", "/share/stop"),
         ("GET", "/tunnel"),
         ("POST", "/tunnel"),
         ("DELETE", "/tunnel"),
@@ -141,6 +142,12 @@ class Ui:
         self._closed = True
         for stream in tuple(self._streams):
             self._end(stream)
+
+    def tend(self) -> None:
+        """Let the pages go whose visit is over: a stream knows no end of its own. Called in the loop, once a second."""
+        for stream, visit in tuple(self._streams.items()):
+            if not self._visits.knows(*visit):
+                self._end(stream)
 
     def _end(self, stream: _Stream) -> None:
         self._streams.pop(stream, None)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from a2mcp.http.server.parked import Parked
     from a2mcp.http.server.workers import Workers
     from a2mcp.protocol.response import Response
-    from a2mcp.xfer.share import Share
+    from a2mcp.xfer.request import Request
     from a2mcp.xfer.upload import Incoming
 
 FULL: Final = 2 << 20
@@ -33,15 +33,17 @@ class Body:
     Args:
         incoming: where it goes. Used by one worker at a time.
         workers: who writes.
-        share: what it goes into; when that is closed, the upload ends.
-        stall_s: how long nothing may come.
+        asked: the request; when its share is closed, the upload ends.
+        size: bytes that were announced, or 0.
     """
 
-    def __init__(self, incoming: Incoming, workers: Workers, share: Share, stall_s: float) -> None:
+    def __init__(self, incoming: Incoming, workers: Workers, asked: Request, size: int) -> None:
         self._incoming = incoming
         self._workers = workers
-        self._share = share
-        self._stall_s = stall_s
+        self._share = asked.share
+        self._stall_s = asked.options.stall_s
+        self._transfers = asked.transfers
+        self._transfer = asked.transfers.begin("/".join(asked.shown), "upload", size or None)
         self._lock = threading.Lock()
         self._pieces: list[bytes] = []
         self._unwritten = 0
@@ -59,6 +61,8 @@ class Body:
         """What went wrong, as soon as it is known."""
         if self._fault is None and self._share.closed:
             self._fail(FileRefusal(404, "Not Found: the share is closed"))
+        elif self._fault is None and self._transfer.stopped:
+            self._fail(FileRefusal(403, "Forbidden: the operator has ended this upload"))
         return self._fault
 
     @property
@@ -82,6 +86,7 @@ class Body:
         """Take the next bytes."""
         with self._lock:
             self._size += len(data)
+            self._transfer.moved += len(data)
             if self._fault is not None:
                 return
             self._pieces.append(data)
@@ -186,6 +191,7 @@ class Body:
         self._settle(response)
 
     def _settle(self, response: Response | None) -> None:
+        self._transfers.end(self._transfer)
         with self._lock:
             self._over = True
             self._busy = False

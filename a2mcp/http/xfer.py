@@ -6,7 +6,7 @@ share there is nothing on this path, and the refusal is that of any other empty 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from a2mcp.errors import NotFound
 from a2mcp.http.relay import Relays
@@ -21,13 +21,36 @@ if TYPE_CHECKING:
     import falcon
 
     from a2mcp.http.guard import Head
-    from a2mcp.http.ports import SharePort
     from a2mcp.http.server.sinks import Sink
     from a2mcp.protocol.response import Response
+    from a2mcp.xfer.proxy import Upstream
     from a2mcp.xfer.request import Request
+    from a2mcp.xfer.settings import XferSettings
     from a2mcp.xfer.share import Share
+    from a2mcp.xfer.transfers import Transfers
 
 UPLOADS: Final = frozenset({"PUT", "PATCH"})
+
+
+class SharePort(Protocol):
+    """What the route of files needs. Every method returns at once, on any thread."""
+
+    def current(self) -> Share | None:
+        """What is shared now. It may be closed a moment later; whatever uses it then ends."""
+        ...
+
+    def options(self) -> XferSettings:
+        """How it is shared."""
+        ...
+
+    @property
+    def transfers(self) -> Transfers:
+        """What is being moved through it."""
+        ...
+
+    def upstream(self) -> Upstream | None:
+        """Where requests are passed on to, when another program serves what is shared now."""
+        ...
 
 
 class Files:
@@ -60,7 +83,8 @@ class Files:
         method, req.method = req.method, "GET"  # Falcon throws the stream of a HEAD away, and with it the promise.
         upstream = self._shares.upstream()
         if upstream is not None:
-            resp.stream = self._relays.start(req.env, upstream, stall_s=self._shares.options().stall_s)
+            stall_s = self._shares.options().stall_s
+            resp.stream = self._relays.start(req.env, upstream, self._shares.transfers, stall_s=stall_s)
             return
         share = self._share()
         parked = Parked()
@@ -90,12 +114,13 @@ class Files:
     ) -> Request:
         from a2mcp.xfer.request import request  # noqa: PLC0415 - for a share only
 
-        return request(share, self._shares.options(), method, raw_path=raw_path, query=query, header=header)
+        options, transfers = self._shares.options(), self._shares.transfers
+        return request(share, options, transfers, method, raw_path=raw_path, query=query, header=header)
 
     def _body(self, asked: Request, size: int) -> Body:
         from a2mcp.xfer.upload import incoming  # noqa: PLC0415 - for a share only
 
-        return Body(incoming(asked, size), self._workers, asked.share, asked.options.stall_s)
+        return Body(incoming(asked, size), self._workers, asked, size)
 
 
 def _answer(asked: Request) -> Response:

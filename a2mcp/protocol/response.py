@@ -18,6 +18,10 @@ class OpenFile(Protocol):
         """The descriptor."""
         ...
 
+    def sent(self, count: int) -> None:
+        """Told after so many bytes of it were sent."""
+        ...
+
     def overdue(self, still_s: float) -> bool:
         """Whether to give up on a reader who has taken nothing for so many seconds."""
         ...

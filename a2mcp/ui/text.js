@@ -43,6 +43,13 @@ export function seconds(s) {
   return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
 }
 
+/** Bytes as a person reads them. */
+export function size(bytes) {
+  if (bytes < 1024) return `${bytes} bytes`;
+  const step = Math.min(3, Math.floor(Math.log2(bytes) / 10));
+  return `${(bytes / 1024 ** step).toFixed(1)} ${["", "KiB", "MiB", "GiB"][step]}`;
+}
+
 export function clock(ts) {
   const at = new Date(ts ?? NaN);
   return Number.isNaN(at.valueOf()) ? "" : at.toLocaleTimeString([], { hour12: false });

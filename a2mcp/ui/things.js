@@ -1,6 +1,6 @@
 // What is beside calls: sessions, jobs and their output, the share, the tunnel, grants, the log, what doctor finds.
 
-import { brief, clock, h, seconds, short, sync, visible } from "./text.js";
+import { brief, clock, h, seconds, short, size, sync, visible } from "./text.js";
 import { del, get, post } from "./link.js";
 import { act, byId, copy, counted, now } from "./page.js";
 import { details, GOOD } from "./calls.js";
@@ -110,13 +110,37 @@ export async function share() {
     h("div", { class: "top" }, h("code", {}, visible(it.path)), h("span", { class: "meta" }, it.is_file ? "a file" : "a folder"),
       h("span", { class: "meta", "data-left": "" })),
     h("div", { class: "meta" }, visible(it.url)), h("div", { class: "meta", "data-public": "" }),
+    h("ul", { class: "rows tight", "aria-label": "Transfers" }),
     h("p", { class: "buttons" }, h("button", {
       type: "button", class: "danger",
       onclick: () => act(() => del("share"), "Nothing is shared any more.", share),
     }, "Stop sharing"))), (row, it) => {
     row.querySelector("[data-left]").textContent = `ends in ${seconds(it.left_s)}`;
     row.querySelector("[data-public]").textContent = visible(it.public_url ?? "");
+    sync(row.querySelector("ul"), it.transfers, (one) => one.id, transferRow, moved);
   });
+}
+
+function transferRow(one) {
+  const name = visible(one.name) || "the folder";
+  return h("li", {},
+    h("div", { class: "top" },
+      h("span", { class: "name" }, one.direction === "upload" ? "↑ upload" : "↓ download"), h("code", {}, name),
+      h("span", { class: "meta", "data-moved": "" }), h("span", { class: "grow" }),
+      h("button", {
+        type: "button", class: "danger", "aria-label": `Stop the ${one.direction} of ${name}`,
+        onclick: () => act(() => post("share/stop", { id: one.id }), `The ${one.direction} is being ended.`, share),
+      }, "Stop")),
+    h("progress", { "aria-label": `Progress of ${name}` }));
+}
+
+function moved(row, one) {
+  const of = one.total === null ? "" : ` of ${size(one.total)}`;
+  row.querySelector("[data-moved]").textContent = `${size(one.moved)}${of} · ${seconds(one.seconds)}`;
+  const bar = row.querySelector("progress");
+  if (one.total === null) return bar.removeAttribute("value");
+  bar.max = Math.max(one.total, 1);
+  bar.value = one.moved;
 }
 
 /** Whether its state will change by itself. */

@@ -14,7 +14,7 @@ from a2mcp.xfer.root import RootClosed
 
 if TYPE_CHECKING:
     from a2mcp.xfer.request import Request
-    from a2mcp.xfer.share import Share
+    from a2mcp.xfer.transfers import Transfer
 
 TEXT: Final = "text/plain; charset=utf-8"
 SANDBOX: Final = ("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
@@ -28,31 +28,45 @@ _PDF: Final = "application/pdf"
 class Download:
     """An open file that is being sent in one or more parts; whoever sends calls ``close`` once for each."""
 
-    def __init__(self, fd: int, share: Share, stall_s: float) -> None:
+    def __init__(self, fd: int, asked: Request, total: int) -> None:
         self._fd = fd
-        self._share = share
-        self._stall_s = stall_s
+        self._asked = asked
+        self._transfer: Transfer | None = None
+        self.total = total
+        """Bytes that are to be sent."""
         self.holders = 1
 
     def fileno(self) -> int:
         """The descriptor.
 
         Raises:
-            RootClosed: the share is over, and with it this.
+            RootClosed: the share is over, and with it this; or the operator has ended this.
         """
-        if self._share.closed:
+        if self._ended:
             raise RootClosed
         return self._fd
 
+    def sent(self, count: int) -> None:
+        """Count what was sent. What nothing is sent of, as for HEAD, is no transfer."""
+        if self._transfer is None:
+            self._transfer = self._asked.transfers.begin("/".join(self._asked.shown), "download", self.total)
+        self._transfer.moved += count
+
     def overdue(self, still_s: float) -> bool:
         """Whether to give up on a reader who has taken nothing for so many seconds."""
-        return self._share.closed or still_s > self._stall_s
+        return self._ended or still_s > self._asked.options.stall_s
 
     def close(self) -> None:
         """Let go of it once."""
         self.holders -= 1
         if not self.holders:
             os.close(self._fd)
+            if self._transfer is not None:
+                self._asked.transfers.end(self._transfer)
+
+    @property
+    def _ended(self) -> bool:
+        return self._asked.share.closed or (self._transfer is not None and self._transfer.stopped)
 
 
 def answer(asked: Request, fd: int, found: os.stat_result) -> Response:
@@ -75,7 +89,8 @@ def answer(asked: Request, fd: int, found: os.stat_result) -> Response:
 
 def made(asked: Request, fd: int, name: str, kind: str) -> Response:
     """Answer with a file that was made for this request; takes over the descriptor."""
-    part = FilePart(Download(fd, asked.share, asked.options.stall_s), 0, os.fstat(fd).st_size)
+    size = os.fstat(fd).st_size
+    part = FilePart(Download(fd, asked, size), 0, size)
     headers = (("Content-Disposition", disposition(name, kind="attachment")), ("Cache-Control", "no-store"), SANDBOX)
     return Response(200, headers=headers, content_type=kind, parts=(part,))
 
@@ -90,13 +105,14 @@ def _content(asked: Request, fd: int, size: int, headers: Headers, *, counts: bo
         pieces = ranges.parse(asked.header("RANGE"), size) if counts and asked.method == "GET" else ()
     except ranges.Unsatisfiable:
         return Response(416, headers=(*headers, ("Content-Range", f"bytes */{size}")))
-    download = Download(fd, asked.share, asked.options.stall_s)
+    download = Download(fd, asked, size)
     if len(pieces) > 1:
         several = _several(download, pieces, size, headers, kind)
         if several.length <= max(2 * size, TWICE_OF):
             return several
-        pieces, download.holders = (), 1
+        pieces, download.holders, download.total = (), 1, size
     if pieces:
+        download.total = pieces[0].length
         part = FilePart(download, pieces[0].start, pieces[0].length)
         return Response(206, headers=(*headers, _content_range(pieces[0], size)), content_type=kind, parts=(part,))
     whole = (FilePart(download, 0, size),) if size else ()
@@ -113,6 +129,7 @@ def _several(download: Download, pieces: tuple[ranges.Range, ...], size: int, he
         parts.append(b"\r\n")
     parts.append(f"--{boundary}--\r\n".encode())
     download.holders = len(pieces)
+    download.total = sum(piece.length for piece in pieces)
     multipart = f"multipart/byteranges; boundary={boundary}"
     return Response(206, headers=headers, content_type=multipart, parts=tuple(parts))
 

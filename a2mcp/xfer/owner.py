@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
 
+from a2mcp.xfer.transfers import Transfers
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
@@ -84,6 +86,8 @@ class Stand:
         self._clock = clock
         self._options = options
         self._now: Standing | None = None
+        self.transfers = Transfers(clock)
+        """What is being moved. Outlives each share, as the counts do."""
 
     def standing(self) -> Standing | None:
         """What is shared now, unless its time is over. A snapshot: it may be closed a moment later."""

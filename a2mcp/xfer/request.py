@@ -11,6 +11,7 @@ from a2mcp.xfer import target
 from a2mcp.xfer.root import Parts
 from a2mcp.xfer.settings import XferSettings
 from a2mcp.xfer.share import Share
+from a2mcp.xfer.transfers import Transfers
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +19,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     share: Share
     options: XferSettings
+    transfers: Transfers
+    """Where it is noted what is moved."""
     method: str
     query: dict[str, str]
     header: Callable[[str], str | None]
@@ -37,6 +40,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 def request(  # noqa: PLR0913  # What it is made of; all but three have names at the call.
     share: Share,
     options: XferSettings,
+    transfers: Transfers,
     method: str,
     *,
     raw_path: str,
@@ -59,6 +63,7 @@ def request(  # noqa: PLR0913  # What it is made of; all but three have names at
     return Request(
         share=share,
         options=options,
+        transfers=transfers,
         method=method,
         query=target.query(query),
         header=header,

@@ -159,6 +159,9 @@ class Fake:
     def stop_share(self):
         return False
 
+    def stop_transfer(self, transfer):
+        return False
+
     def doctor(self):
         return (Finding(name="home", verdict="ok", fact="it is there"),)
 

@@ -26,7 +26,7 @@ PLAIN = dict.fromkeys(
     (
         "a2mcp_uptime_seconds", "a2mcp_calls_in_flight", "a2mcp_approvals_waiting", "a2mcp_sessions",
         "a2mcp_actor_restarts_total", "a2mcp_audit_records_total", "a2mcp_audit_failures_total",
-        "a2mcp_events_not_kept_total", "a2mcp_watchers",
+        "a2mcp_events_not_kept_total", "a2mcp_watchers", "a2mcp_share_transfers",
     ),
     3.0,
 )  # fmt: skip
@@ -37,7 +37,8 @@ def done(tool: str = "bash", status: str = "ok", seconds: float | None = 0.02) -
 
 
 def parsed(tally: Tally) -> dict:
-    gauges = Gauges(version='1"\\\n', mailboxes={"Gate": 2}, plain=PLAIN)
+    shared = {"download": 7, "upload": 0}
+    gauges = Gauges(version='1"\\\n', mailboxes={"Gate": 2}, shared=shared, plain=PLAIN)
     return {one.name: one for one in text_string_to_metric_families(exposition(tally, gauges).decode())}
 
 
@@ -61,6 +62,8 @@ def test_calls_are_counted_by_tool_and_outcome_and_timed():
     assert (buckets["0.001"], buckets["0.025"], buckets["60"], buckets["+Inf"]) == (1.0, 3.0, 3.0, 4.0)
     assert [s.value for s in samples if s.name.endswith("_count")] == [4.0]
     assert found["a2mcp_mailbox_depth"].samples[0].labels == {"actor": "Gate"}
+    ways = {s.labels["direction"]: s.value for s in found["a2mcp_share_bytes"].samples}
+    assert ways == {"download": 7.0, "upload": 0.0}
     assert found["a2mcp_info"].samples[0].labels == {"version": '1"\\\n'}
 
 

@@ -24,6 +24,7 @@ import pytest
 from harness import ROOT, Daemon, running, until
 from inflight import Later
 from visitor import link_of
+from wire import Line, head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -312,6 +313,23 @@ def test_the_share_is_stopped(browser, free, tmp_path):
         page.get_by_role("button", name="Stop sharing").click()
         page.wait_for_selector("#share li", state="detached")
     assert json.loads(free.session().call("xfer_status").text)["serving"] is False
+
+
+def test_a_transfer_is_seen_to_move_and_is_stopped(browser, free, tmp_path):
+    """Issue 6.2: the share with downloads running, progress and stop."""
+    with (tmp_path / "<b>big.bin").open("wb") as file:
+        file.truncate(64 << 20)
+    with opened(browser, free) as page, Line(free.port) as wire:
+        free.session().call("xfer_share", path=str(tmp_path))
+        wire.send(head("GET /xfer/%3Cb%3Ebig.bin HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {free.token}"))
+        page.wait_for_selector("#share progress")
+        assert "<b>big.bin" in shown(page, "#share")
+        assert page.evaluate("document.querySelector('#share progress').position") > 0
+        assert "of 64.0 MiB" in shown(page, "#share")
+        page.get_by_role("button", name="Stop the download").click()
+        page.wait_for_selector("#share progress", state="detached")
+        page.get_by_role("button", name="Stop sharing").click()
+        page.wait_for_selector("#share li", state="detached")
 
 
 def test_a_session_is_ended_and_the_log_is_searched(browser, free):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
 
+import httpx
 import pytest
 from harness import Daemon, running, until
 from inflight import Later
 from visitor import Visitor, link_of
+from wire import Line, head
 
+from a2mcp.auth.visit import VISITS
 from a2mcp.http.ui import FOLDER, HEADERS
 
 PAGE_BYTES = 120 * 1024
@@ -235,6 +239,25 @@ def test_a_share_is_shown_and_stopped(asking, visitor, tmp_path):
     assert visitor.ask("DELETE", "share").json == {"stopped": False}
 
 
+def test_a_transfer_is_shown_counted_and_stopped(asking, visitor, tmp_path):
+    """Issue 6.2 and 6.5: downloads running, with progress and stop; bytes shared."""
+    with (tmp_path / "big.bin").open("wb") as file:
+        file.truncate(64 << 20)
+    asking.session().call("xfer_share", path=str(tmp_path / "big.bin"))
+    with Line(asking.port) as wire:
+        wire.send(head("GET /xfer/ HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {asking.token}"))
+        (one,) = until(lambda: visitor.ask("GET", "share").json["transfers"], what="it is seen")
+        assert (one["direction"], one["name"], one["total"]) == ("download", "big.bin", 64 << 20)
+        assert "a2mcp_share_transfers 1\n" in asking.client(token=None).send("GET", "/metrics").body.decode()
+
+        assert visitor.ask("POST", "share/stop", {"id": one["id"]}).status == 202
+        until(lambda: not visitor.ask("GET", "share").json["transfers"], what="it has ended")
+    assert visitor.ask("POST", "share/stop", {"id": one["id"]}).status == 404
+    metrics = asking.client(token=None).send("GET", "/metrics").body.decode()
+    assert re.search(r'a2mcp_share_bytes_total\{direction="download"\} [1-9]', metrics)
+    visitor.ask("DELETE", "share")
+
+
 def test_events_are_told_and_go_on_where_they_broke_off(asking, visitor):
     """Issue 6.2: reconnects and catches up by sequence without gaps."""
     session = asking.session()
@@ -249,6 +272,26 @@ def test_events_are_told_and_go_on_where_they_broke_off(asking, visitor):
 def test_events_need_a_visit(asking, visitor):
     """Issue 6.1."""
     assert visitor.ask("GET", "events", X_A2MCP_Page=None).status == 401
+
+
+def test_events_end_with_the_visit(asking, visitor):
+    """Ours: a visit ends after its hours, or when there are too many; a stream that is open must not outlive it."""
+    shown = [f"Cookie: {visitor.cookie}", f"X-A2MCP-Page: {visitor.key}"]
+    with (
+        Line(asking.port) as wire,
+        httpx.Client(transport=httpx.HTTPTransport(uds=operators_socket(asking))) as channel,
+    ):
+        wire.send(head("GET /ui/api/events HTTP/1.1", f"Host: 127.0.0.1:{asking.port}", *shown))
+        until(lambda: b": watching" in wire.socket.recv(65536), what="it is told")
+        for _ in range(VISITS):
+            code = channel.post("http://localhost/page").json()["url"].partition("#")[2]
+            assert visitor.enter(code).status == 200
+        until(lambda: wire.socket.recv(65536).endswith(b"0\r\n\r\n"), what="the stream has ended")
+    assert visitor.ask("GET", "status").status == 401
+
+
+def operators_socket(daemon: Daemon) -> str:
+    return str(next(daemon.home.rglob("operator.sock")))
 
 
 def stream(daemon: Daemon, visitor: Visitor, query: str, more: dict[str, str], *, until_kind: str) -> list[dict]:

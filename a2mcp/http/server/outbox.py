@@ -80,6 +80,7 @@ class Outbox:
         sent = _send_range(sock, part.file.fileno(), part.offset, count) if part.length else 0
         if not sent and part.length:
             raise Truncated("the file became shorter while it was sent")
+        part.file.sent(sent)
         rest = part.length - sent
         if not rest:
             part.file.close()
