@@ -121,6 +121,7 @@ def _crowds(medians: Medians) -> str:
             ("alone", "echo alone"),
             ("beside 1,000 hanging calls", "echo beside hanging"),
             ("beside 900 idle connections", "echo beside idle"),
+            ("beside 20 pages and 20 terminals that watch", "echo beside watching"),
         )
     ]
     return _table(["echo, 16 clients", "a2mcp"], rows)

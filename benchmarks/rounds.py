@@ -18,7 +18,7 @@ from a2mcp.bench.errors import HandshakeFailed
 from a2mcp.bench.histogram import Histogram
 from a2mcp.bench.plan import Plan, Step, resolve
 from a2mcp.bench.session import open_session
-from benchmarks import crowd
+from benchmarks import crowd, watchers
 from benchmarks.catalog import HELLO, OURS
 from benchmarks.loader import LoadFailed, Sample
 from benchmarks.servers import DidNotStart, running
@@ -194,10 +194,14 @@ class Rounds:
         self._findings.figures.append(figure)
 
     def _crowds(self, server: Server, process: Running) -> None:
-        """The same load at 16 clients: alone, beside idle connections, beside calls that hang and go on hanging."""
+        """The same load at 16 clients: alone, watched, beside idle connections, beside calls that go on hanging."""
         echo = next(each for each in operations(self._work) if each.name == "echo")
         plan = self._plan(server, echo.step, 1, 0)
         self._load(server, echo, 16, "echo alone")
+        with watchers.watching(server):
+            self._load(server, echo, 16, "echo beside watching")
+        if lost := watchers.missed(server):
+            self._problem(f"{lost} events are not in the store")
         with crowd.idle(plan) as sockets:
             self._load(server, echo, 16, "echo beside idle")
             self._undisturbed("idle connections", crowd.disturbed(sockets))
