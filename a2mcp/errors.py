@@ -261,6 +261,14 @@ class CannotObtain(ToolError):
     """A program of others that is needed could be neither found nor fetched."""
 
 
+class CannotInfer(ToolError):
+    """A model cannot be asked: there is none, no key, or nobody who speaks its API."""
+
+
+class InferenceDenied(CannotInfer):
+    """This host may ask no model now. Final: trying again is refused as well."""
+
+
 class ChangedMeanwhile(ToolError):
     """The file is not the one the caller has seen; reading it again and retrying is right."""
 

@@ -42,9 +42,11 @@ from a2mcp.stderr import Stderr, occupy_standard_descriptors
 from a2mcp.tools.builtin import builtin_tools
 from a2mcp.tools.registry import LocalHost, Registry
 from a2mcp.tools.xfer import BridgeHost
-from actors import jobs, sessions
+from actors import jobs, sessions, spoken
 from actors import system as systems
 from actors.doors import affordable, listen
+from actors.ground import Ground
+from actors.inference import stocked
 from actors.observing import Warnings
 from actors.operator import Operator
 
@@ -91,6 +93,7 @@ class Daemon:
         self._deadline: float | None = None
         self._aborted = False
         self._exit_code = 0
+        models = stocked(home, self._clock)  # First of all: what is wrong in the file ends the start.
         if settings.one_processor:
             affinity.pin()
         arenas.share()
@@ -106,12 +109,13 @@ class Daemon:
         facts = Facts(tools=registry.specs, approval=settings.approval)
         resources = Resources(self._views(), files="read" in settings.tools.names)
         self._system = systems.start(
-            systems.Ground(
+            Ground(
                 home=home,
                 settings=settings,
                 registry=registry,
                 library=Library((resources, Prompts(facts), *more.shelves)),
                 clock=self._clock,
+                models=models,
                 hosts=hosts,
                 origin=origin,
                 give_up=self._give_up,
@@ -182,7 +186,7 @@ class Daemon:
         self._operator_server.start()
         self._event_server.start()
         logging.getLogger("a2mcp").addHandler(self._warnings)
-        _say(self._greeting)
+        spoken.say(self._greeting)
         # What is there now stays for good: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
@@ -247,7 +251,7 @@ class Daemon:
             self._page.close()
             self._server.drain()
             if self._drain_s and (waiting := self._system.front.unanswered):
-                sys.stderr.write(f"[a2mcp] {_wait_line(waiting, self._drain_s)}\n")
+                sys.stderr.write(f"[a2mcp] {spoken.wait_line(waiting, self._drain_s)}\n")
         if self._server.quiet and not self._system.front.unanswered:
             self._server.finish()
         elif now >= self._deadline:
@@ -282,16 +286,3 @@ class Daemon:
         """Give commands their grace; a second signal takes it away, so that they are killed before the process goes."""
         while not self._exit_code and self._clock.monotonic() < deadline and self._system.commands_run():
             time.sleep(SETTLE_S)
-
-
-def _wait_line(calls: int, seconds: float) -> str:
-    what, them = ("1 call", "it") if calls == 1 else (f"{calls} calls", "them")
-    return f"waiting up to {seconds:g} s for {what}; a second signal (Ctrl-C) ends {them}"
-
-
-def _say(line: str) -> None:
-    """Print the one line that everybody waits for; a closed stdout is no reason not to serve."""
-    try:
-        print(line, flush=True)  # noqa: T201  # The start-up line is the interface.
-    except OSError:
-        sys.stdout = None  # Python's own way to say that there is none.

@@ -9,12 +9,11 @@ something. ``A2MCP_CONFIG`` may point at a file anywhere instead. Fields that ar
 from __future__ import annotations
 
 import json
-import os
-import stat
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from a2mcp.config import own
 from a2mcp.config import token as tokens
 from a2mcp.config.paths import trusted_parent
 from a2mcp.config.schema import Settings, settings_from
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from a2mcp.types import JsonObject
-
-LARGEST: Final = 1024 * 1024
-"""Bytes. A file of settings that is larger is something else."""
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -105,51 +101,8 @@ def _with_token(document: JsonObject | None) -> JsonObject:
 
 
 def _read(path: Path, warnings: list[str], *, mend: bool) -> JsonObject | None:
-    try:
-        with open(path, "rb", opener=_open) as file:
-            warnings.extend(_distrust(path, file.fileno(), mend=mend))
-            raw = file.read(LARGEST + 1)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        _refuse(path, error)
-    if len(raw) > LARGEST:
-        raise UnusableFile(f"{path} is larger than {LARGEST} bytes: it is not a file of settings.")
-    return _decode(path, raw)
-
-
-def _open(path: str, flags: int) -> int:
-    # SECURITY: no link is followed, and a FIFO does not hold up the start.
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
-def _refuse(path: Path, error: OSError) -> NoReturn:
-    if path.is_symlink():
-        raise UnusableFile(
-            f"{path} is a symbolic link.", hint="Put the file itself there, or set A2MCP_CONFIG to where it is."
-        ) from error
-    raise UnusableFile(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _distrust(path: Path, descriptor: int, *, mend: bool) -> list[str]:
-    """Refuse a file that others could have written; close one that others could read."""
-    found = os.fstat(descriptor)
-    mode = stat.S_IMODE(found.st_mode)
-    if not stat.S_ISREG(found.st_mode):
-        raise UnusableFile(f"{path} is not a regular file.")
-    if found.st_uid != os.geteuid():
-        raise UnusableFile(f"{path} belongs to another user.", hint="The settings must be this user's own.")
-    if mode & 0o002:
-        raise UnusableFile(
-            f"{path} can be written by every user (mode {mode:04o}).",
-            hint="Look at what it says, then: chmod 600 the file.",
-        )
-    if not mode & 0o077:
-        return []
-    if mend:
-        os.fchmod(descriptor, 0o600)
-    state = "it is 0600 now" if mend else "the next start makes it 0600"
-    return [f"{path} was open to other users (mode {mode:04o}); {state}. Run `a2mcp rotate` if they may have seen it."]
+    raw = own.read(path, warnings, mend=mend, elsewhere="set A2MCP_CONFIG to where it is", seen="Run `a2mcp rotate`")
+    return None if raw is None else _decode(path, raw)
 
 
 def _decode(path: Path, raw: bytes) -> JsonObject:

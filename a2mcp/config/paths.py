@@ -42,6 +42,7 @@ _OURS: Final = frozenset(
         "installs.json",
         "jobs",
         "lock",
+        "models.yml",
         "operator.sock",
         "page.html",
         "pins.json",
@@ -73,6 +74,8 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     """What the operator has allowed for more than one call."""
     daemon_log: Path
     """What a daemon in the background prints."""
+    models: Path
+    """The models that the host may ask, written by the operator."""
 
     @property
     def events_socket(self) -> Path:
@@ -105,6 +108,7 @@ def home_from_environment(environ: Mapping[str, str]) -> Home:
         events=root / "events.db",
         grants=root / "grants.json",
         daemon_log=root / "daemon.log",
+        models=root / "models.yml",
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from a2mcp import files
-from a2mcp.config import load
+from a2mcp.config import load, own
 from a2mcp.errors import SettingsError, UnusableFile
 
 TOKEN = "t" * 43
@@ -141,7 +141,7 @@ def test_settings_that_were_deleted_meanwhile_are_made_again_with_what_is_kept(p
         (b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is nested too deeply"),
         (b'{"x": ' + b'{"a":' * 50_000, "is nested too deeply|is not JSON"),
         (b'{"x": ' + b"9" * 6000 + b"}", "is not JSON"),
-        (b" " * (load.LARGEST + 1), "is larger than 1048576 bytes"),
+        (b" " * (own.LARGEST + 1), "is larger than 1048576 bytes"),
     ],
 )
 def test_a_file_that_is_no_settings_is_named_and_left_alone(path, content, words):
@@ -254,7 +254,7 @@ def test_a_file_that_everybody_could_write_is_refused(path):
 def test_a_file_of_another_user_is_refused(path, monkeypatch):
     """Row C04: owned by another uid."""
     put(path, {"token": TOKEN})
-    monkeypatch.setattr(load.os, "geteuid", lambda: 4_000_001)
+    monkeypatch.setattr(own.os, "geteuid", lambda: 4_000_001)
     with pytest.raises(UnusableFile, match="belongs to another user"):
         load.inspect(path)
 
@@ -301,7 +301,7 @@ def test_a_disk_that_will_not_leaves_the_old_file_and_no_leftover(path, monkeypa
 DIE = """
 import os, signal, sys
 from pathlib import Path
-from a2mcp.config import load
+from a2mcp.config import load, own
 step, path, rotate = sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "rotate"
 if step.startswith("after-"):
     real = getattr(os, step[6:])

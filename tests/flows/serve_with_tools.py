@@ -19,7 +19,7 @@ from a2mcp.config.paths import home_from_environment
 from a2mcp.tools.registry import LocalHost
 from a2mcp.tools.result import PENDING, text
 from a2mcp.tools.spec import Lane, Tier, Tool, ToolSpec
-from actors import audit, system
+from actors import audit, ground
 from actors.daemon import Daemon, More
 
 if TYPE_CHECKING:
@@ -115,6 +115,6 @@ for each in (
 
 if __name__ == "__main__":
     if "JOURNAL_LIMIT" in os.environ:
-        system.Journal = partial(Journal, limit=int(os.environ["JOURNAL_LIMIT"]))  # type: ignore[misc, assignment]
+        ground.Journal = partial(Journal, limit=int(os.environ["JOURNAL_LIMIT"]))  # type: ignore[misc, assignment]
     DAEMON.append(Daemon.start(home_from_environment(os.environ), More(hosts=(HOST,))))
     sys.exit(DAEMON[0].run())

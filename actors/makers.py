@@ -1,0 +1,112 @@
+"""What makes each actor, now and after each death: the actor with all that it is handed."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from a2mcp.library.desk import Desk
+from a2mcp.protocol.interviews import Interviews
+from a2mcp.xfer.owner import Owner
+from actors import audit, executor, jobs
+from actors.audit import AuditWriter
+from actors.contexts import limits_of
+from actors.executor import Executor
+from actors.fetcher import Fetcher
+from actors.gate import Gate
+from actors.jobs import Jobs
+from actors.observing import job_news
+from actors.pool import Pool
+from actors.sessions import Sessions
+from actors.surroundings import Running, Surroundings
+from actors.tunnel import Line, Tunnel
+from actors.xfer import Sharing, Xfer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from a2mcp.policy.grants import Grants
+    from a2mcp.protocol.statetoken import StateTokens
+    from a2mcp.tools.call import Call
+    from a2mcp.tools.context import Ticket
+    from a2mcp.tools.result import Result
+    from a2mcp.tunnel.passage import Sign
+    from a2mcp.xfer.owner import Stand
+    from actors.contexts import ContextFor
+    from actors.events import Publisher
+    from actors.ground import Ground, Refs, State
+    from actors.kit import Actor
+    from actors.ref import Mailbox
+
+    Maker = Callable[[Any], Actor[Any]]
+
+
+def makers(ground: Ground, refs: Refs, state: State, context_for: ContextFor) -> tuple[Maker, ...]:
+    """What makes each actor, now and after each death, in the order of ``ORDER``."""
+    news = state.seen.news
+    return (
+        state.seen.make,
+        partial(AuditWriter, journal=state.journal, clock=ground.clock, written=news.written),
+        _jobs(ground, refs, news),
+        partial(Gate, waiting=state.waiting, grants=state.grants, news=news),
+        partial(Fetcher, programs=state.programs, audit_writer=refs.audit),
+        _tunnel(ground, refs, state.sign),
+        _xfer(ground, refs, state.sign, state.stand),
+        _executor(ground, refs, context_for, state.tokens, state.grants),
+        partial(Sessions, table=state.sessions, audit_writer=refs.audit, run_calls=refs.executor, news=news),
+    )
+
+
+def _jobs(ground: Ground, refs: Refs, news: Publisher) -> Callable[[Any], Jobs]:
+    runs = jobs.runs_for(ground.home.root, ground.clock, limits_of(ground.settings), job_news(news))
+    return partial(Jobs, runs=runs, finish=partial(_finish, refs))
+
+
+def _finish(refs: Refs, ticket: Ticket, result: Result, *, ended: str | None = None) -> None:
+    # Our tickets are our calls: the executor made them.
+    audit.finish(refs.audit, cast("Call", ticket), result, ended=ended)
+
+
+def _tunnel(ground: Ground, refs: Refs, sign: Sign) -> Callable[[Mailbox], Tunnel]:
+    line = Line(
+        origin=ground.origin,
+        hosts=ground.hosts,
+        names=(ground.settings.host, *ground.settings.allowed_hosts),
+        sign=sign,
+        clock=ground.clock,
+        refs=(refs.tunnel, refs.fetcher, refs.audit),
+    )
+    return partial(Tunnel, line=line)
+
+
+def _xfer(ground: Ground, refs: Refs, sign: Sign, stand: Stand) -> Callable[[Mailbox], Xfer]:
+    record = partial(audit.record, refs.audit, "xfer")
+    sharing = Sharing(
+        owner=Owner(stand, ground.clock, port=int(ground.origin.rpartition(":")[2]), record=record),
+        stand=stand,
+        origin=ground.origin,
+        public=lambda: sign.url,
+        clock=ground.clock,
+        finish=partial(_finish, refs),
+        me=refs.xfer,
+        fetcher=refs.fetcher,
+    )
+    return partial(Xfer, sharing=sharing)
+
+
+def _executor(
+    ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens, grants: Grants
+) -> Callable[[Mailbox], Executor]:
+    around = Surroundings(
+        registry=ground.registry,
+        approval=ground.settings.approval,
+        grants=grants,
+        context_for=context_for,
+        audit_writer=refs.audit,
+        gate=refs.gate,
+        jobs=refs.jobs,
+        interviews=Interviews(tokens, partial(executor.cancel, refs.executor)),
+        desk=Desk(ground.library),
+    )
+    pool = Pool(clock=ground.clock, run_calls=refs.executor)
+    return partial(Executor, running=Running(), pool=pool, around=around)
