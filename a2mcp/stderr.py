@@ -1,7 +1,8 @@
 """What a daemon says to its operator, without ever waiting for somebody to read it.
 
-Owns the text stream on descriptor 2, and sees that there is one. A program that starts the daemon with a pipe and never
-reads it must not be able to stop it: the first thread to log would wait for ever, and then all the others for it.
+Owns the text stream on descriptor 2, and sees that there is one and that no secret is said on it. A program that starts
+the daemon with a pipe and never reads it must not be able to stop it: the first thread to log would wait for ever, and
+then all the others for it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import os
 import select
 import threading
 from typing import Final
+
+from a2mcp.masking import mask
 
 FD: Final = 2
 _AT_ONCE: Final = select.PIPE_BUF
@@ -50,8 +53,8 @@ class Stderr(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Write the text, or drop it."""
-        data = text.encode(self.encoding, self.errors)
+        """Write the text without the secrets in it, or drop it."""
+        data = mask(text).encode(self.encoding, self.errors)
         with self._lock:
             if self._dropped and self._send(b"[a2mcp] %d messages were dropped: nobody read them\n" % self._dropped):
                 self._dropped = 0

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from a2mcp import masking
 from a2mcp.auth.bearer import Bearer
 from a2mcp.auth.origin import AllowedHosts
 from a2mcp.auth.visit import Visits
@@ -97,6 +98,7 @@ class Daemon:
         if settings.one_processor:
             affinity.pin()
         arenas.share()
+        masking.learn(settings.token)
         bearer = Bearer(settings.token)
         hosts = AllowedHosts(settings.host, settings.allowed_hosts)
         port = sock.getsockname()[1]

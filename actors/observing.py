@@ -15,6 +15,7 @@ import msgspec
 from a2mcp import __version__
 from a2mcp.audit.record import summarise
 from a2mcp.http.facts import Gauges
+from a2mcp.masking import mask
 from a2mcp.observe.chronicle import Chronicle
 from a2mcp.observe.event import SESSION, WARNING, as_args
 from a2mcp.observe.store import Store
@@ -172,7 +173,7 @@ class Warnings(logging.Handler):
         except (TypeError, ValueError):
             self.handleError(record)  # The message does not fit its arguments.
             return
-        self._news(WARNING, status=record.levelname.lower(), args=as_args(text=said[:1000]))
+        self._news(WARNING, status=record.levelname.lower(), args=as_args(text=mask(said)[:1000]))
 
 
 def session_news(news: Publisher) -> Callable[[SessionId, str], None]:

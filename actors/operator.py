@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from a2mcp import __version__
+from a2mcp import __version__, masking
 from a2mcp.auth.origin import host_name, is_loopback
 from a2mcp.auth.visit import CODE_S
 from a2mcp.clock import iso
@@ -113,6 +113,7 @@ class Operator(Deskwork):
         """
         token = tokens.generate()
         with self._rotating:  # The channel has two threads: the token in the file must be the one in force.
+            masking.learn(token)
             replace_token(self._home.config, token)
             self._bearer.replace(token)
             self._token = token

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from a2mcp.audit.record import MAX_CLIENT, summarise
-from a2mcp.audit.redact import MAX_TEXT, fold
+from a2mcp.audit.record import client_name, summarise, tool_name
+from a2mcp.masking import mask
 from a2mcp.observe.event import CALL_DONE, CALL_START, RECORD, Event
 from actors import audit
 
@@ -89,19 +89,15 @@ def _of_call(  # noqa: PLR0913  # What differs between the two events of a call.
     return Event(
         ts=ts,
         kind=kind,
-        tool=_name(call.tool),
+        tool=tool_name(call.tool),
         status=status,
         call=call.call_id,
         session=call.session_id,
-        client=client[:MAX_CLIENT].encode("utf-8", "replace").decode() if client else None,
+        client=client_name(client) if client else None,
         seconds=seconds,
         args=call.summary.args,
         diff=diff,
     )
-
-
-def _name(tool: str) -> str:
-    return tool if len(tool) <= MAX_TEXT and tool.isascii() else fold(tool)
 
 
 class _Block(msgspec.Struct, frozen=True):
@@ -123,4 +119,4 @@ def _diff(done: audit.Done) -> str | None:
     except msgspec.DecodeError:
         return None
     _, _, diff = (content[0].text if content else "").partition("\n")
-    return diff[:MOST_DIFF] or None
+    return mask(diff[:MOST_DIFF]) or None

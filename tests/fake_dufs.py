@@ -29,6 +29,9 @@ note("runs", pid=os.getpid(), argv=sys.argv[1:], env={k: v for k, v in os.enviro
 if mode == "dies":
     print("error: the argument '--port' was refused", file=sys.stderr, flush=True)
     sys.exit(2)
+if mode == "tells":
+    print("error: a bad rule: " + os.environ["DUFS_AUTH"], file=sys.stderr, flush=True)
+    sys.exit(2)
 if mode == "deaf":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if mode == "silent":

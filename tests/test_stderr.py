@@ -37,6 +37,14 @@ def test_what_somebody_reads_arrives_as_it_was_written(pipe: tuple[int, int]) ->
     assert stream.writable()
 
 
+def test_no_secret_is_said(pipe: tuple[int, int]) -> None:
+    """Issue 5, P7: what is logged may quote a caller, an exception or a program."""
+    reader, writer = pipe
+    print("[a2mcp] tool failed: curl -H 'Authorization: Bearer aB3dE5gH7'", file=Stderr(writer))
+
+    assert os.read(reader, 100) == b"[a2mcp] tool failed: curl -H 'Authorization: Bearer <secret>'\n"
+
+
 def test_a_full_pipe_takes_nothing_and_holds_up_nobody(pipe: tuple[int, int]) -> None:
     """D06: the reader has stopped; what was dropped is counted for when it goes on."""
     reader, writer = pipe

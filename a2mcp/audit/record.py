@@ -9,11 +9,13 @@ into a line as they are only when they cannot hold any of that; everything else 
 """
 
 import json
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from a2mcp.audit.redact import MAX_DEPTH, MAX_TEXT, fold, redact
+from a2mcp.masking import mask, may_hold_secret
 from a2mcp.types import CallId, JsonObject, SessionId
 
 MAX_ARGS = 1024
@@ -91,8 +93,10 @@ def start_line(  # noqa: PLR0913 - one argument per member of the line
         args: the arguments' JSON, or what ``summarise`` made of it.
         client: what the caller says it is.
     """
-    named = _client(client) if client else msgspec.UNSET
-    return _line(Record(ts=ts, id=call_id, sid=sid, phase="start", tool=_name(tool), client=named, args=_summary(args)))
+    named = client_name(client) if client else msgspec.UNSET
+    return _line(
+        Record(ts=ts, id=call_id, sid=sid, phase="start", tool=tool_name(tool), client=named, args=_summary(args))
+    )
 
 
 def done_line(  # noqa: PLR0913 - one argument per member of the line
@@ -113,8 +117,8 @@ def done_line(  # noqa: PLR0913 - one argument per member of the line
             id=call_id,
             sid=sid,
             phase="done",
-            tool=_name(tool),
-            client=_client(client) if client else msgspec.UNSET,
+            tool=tool_name(tool),
+            client=client_name(client) if client else msgspec.UNSET,
             is_error=is_error,
             ended=ended or msgspec.UNSET,
             args=_summary(args),
@@ -130,24 +134,38 @@ def event_line(ts: str, event_id: CallId, sid: SessionId | None, tool: str, args
         event_id: our id of the event.
         sid: the session that asked, or None where the operator did.
         tool: the part it concerns, for example ``host_llm``.
-        args: what happened; redacted as a call's arguments are, save ``error``, which is our own sentence.
+        args: what happened; redacted as a call's arguments are, save ``error``, our own sentence, of which only secrets
+            are left out.
     """
     kept = redact(args)
     if isinstance(error := args.get("error"), str):
-        kept = {**kept, "error": error[:MAX_ERROR]}
-    return _line(Record(ts=ts, id=event_id, sid=sid, phase="done", tool=_name(tool), args=msgspec.Raw(_bounded(kept))))
+        kept = {**kept, "error": mask(error)[:MAX_ERROR]}
+    return _line(
+        Record(ts=ts, id=event_id, sid=sid, phase="done", tool=tool_name(tool), args=msgspec.Raw(_bounded(kept)))
+    )
 
 
 def _line(record: Record) -> bytes:
     return _encode(record) + b"\n"
 
 
-def _name(tool: str) -> str:
-    return tool if len(tool) <= MAX_TEXT and tool.isascii() else fold(tool)
+def tool_name(tool: str) -> str:
+    """Write the name of a tool as far as it may be kept: it may be anything that a caller sent."""
+    return _short_name(tool) if len(tool) <= MAX_TEXT else fold(tool)
 
 
-def _client(name: str) -> str:
-    return name[:MAX_CLIENT].encode("utf-8", "replace").decode()
+def client_name(name: str) -> str:
+    """Write what a caller says it is, as far as it may be kept."""
+    return _short_client(name[: 2 * MAX_CLIENT])
+
+
+# PERF: the same few with every call.
+_short_name = lru_cache(maxsize=256)(fold)
+
+
+@lru_cache(maxsize=256)
+def _short_client(name: str) -> str:
+    return mask(name)[:MAX_CLIENT].encode("utf-8", "replace").decode()
 
 
 def _summary(args: Args) -> msgspec.Raw:
@@ -159,6 +177,8 @@ def _verbatim(raw: bytes) -> bool:
     if len(raw) > _SHORT or not raw.isascii() or _LF in raw or _CR in raw:
         return False
     if len(raw) > _SHALLOW and raw.count(_OPEN_ARRAY) + raw.count(_OPEN_OBJECT) > MAX_DEPTH:
+        return False
+    if may_hold_secret(raw):
         return False
     try:
         _check(raw)

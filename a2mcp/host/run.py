@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import signal
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from a2mcp.host.capture import Budget, Capture, Excerpt
 from a2mcp.host.feeder import Feeder
 from a2mcp.host.groups import Identity
 from a2mcp.host.joblog import Ending, Record, State
+from a2mcp.masking import mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,6 +121,11 @@ class Run:
         self.kill: Timer | None = None
         self.kill_at = 0.0
 
+    @cached_property
+    def shown_command(self) -> str:
+        """The command without the secrets in it: it is kept with the job and shown to whoever lists the jobs."""
+        return mask(self.child.command.text)
+
     @property
     def silent(self) -> bool:
         """Whether both streams have ended."""
@@ -129,7 +136,7 @@ class Run:
         status = None if self.exited is None else self.child.status()
         return Record(
             id=self.job,
-            command=self.child.command.text,
+            command=self.shown_command,
             cwd=str(self.child.command.cwd),
             pid=self.child.pid,
             identity=self.identity,

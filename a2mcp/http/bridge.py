@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from a2mcp.audit.record import MAX_CLIENT
+from a2mcp.audit.record import client_name
 from a2mcp.errors import MissingSession, RequestError
 from a2mcp.http.server.parked import Parked
 from a2mcp.protocol import bridge, jsonrpc
@@ -46,7 +46,7 @@ class Bridge:
         message = jsonrpc.decode(req.env["wsgi.input"].read())
         # PERF: looked up where it lies; most clients do not send it.
         client = req.env.get(CLIENT)
-        caller = Caller(client=client[:MAX_CLIENT]) if client else NOBODY
+        caller = Caller(client=client_name(client)) if client else NOBODY
         exchange = Exchange(parked, message.request_id, session_id, caller=caller)
         try:
             self._hand_over(exchange, message)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from a2mcp.audit.record import MAX_CLIENT
+from a2mcp.audit.record import client_name
 from a2mcp.errors import HeaderMismatch, InvalidParams, InvalidRequest, UnsupportedVersion
 from a2mcp.protocol.caller import CAPABILITIES, CLIENT_INFO, LEVELS, LOG_LEVEL, VERSION, Caller
 from a2mcp.protocol.versions import LEGACY, MODERN, NEWEST_LEGACY
@@ -158,7 +158,7 @@ def caller_of(params: Params, dialect: Dialect, client: str | None) -> Caller:
     named = info.get("name") if isinstance(info, dict) else None
     client = client or (named if isinstance(named, str) else None)
     return Caller(
-        client=client[:MAX_CLIENT] if client else None,
+        client=client_name(client) if client else None,
         progress_token=_token(meta.get("progressToken")),
         capabilities=meta.get(CAPABILITIES) if dialect.asks_by_retry else None,
         log_level=level,

@@ -40,7 +40,9 @@ class BashParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     command: Annotated[str, Meta(min_length=1, description="The command, or a script of several lines.")]
     cwd: Annotated[str, Meta(description="Folder to run in; default: the working directory.")] = "."
-    env: Annotated[dict[str, str], Meta(description="Environment variables to set on top of the daemon's.")] = {}
+    env: Annotated[
+        dict[str, str], Meta(description="Variables to set on top of the daemon's; secrets belong here.")
+    ] = {}
     stdin: Annotated[str | None, Meta(description="Text for standard input, followed by end-of-file.")] = None
     wait: Annotated[
         float, Meta(ge=0, le=3600, description="Seconds to wait for the end before the command becomes a job.")

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from a2mcp.errors import InvalidParams, NoSuchResource, NotExposed, RequestError, ResourceNotFound, ToolError
+from a2mcp.masking import mask
 from a2mcp.tools.asking import InputRequired
 from a2mcp.tools.result import Needs, Outcome, Refusal, Result, Text, text
 
@@ -76,7 +77,7 @@ def run(entry: Entry, call: Call, context: Context) -> Outcome:
         return Refusal(error)
     except BaseException as cause:  # The rim of every tool.
         logger.warning("[a2mcp] tool '%s' failed", entry.spec.name, exc_info=cause)
-        return text(f"The tool failed: {type(cause).__name__}: {str(cause)[:500]}", is_error=True)
+        return text(f"The tool failed: {type(cause).__name__}: {mask(str(cause))[:500]}", is_error=True)
 
 
 def not_done(outcome: Result) -> Refusal:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from a2mcp.masking import MASK, mask
 from a2mcp.obtain.programs import described
 from a2mcp.tunnel.keeper import Ended, Keeper, Limits, Named
 from a2mcp.tunnel.providers import Launch
@@ -57,7 +58,8 @@ class Dufs:
 
     def __init__(self, program: Found, path: Path, *, tell: Callable[[Up | Down], None], clock: Clock) -> None:
         self._program = program
-        port, secret = _free_port(), f"share:{secrets.token_urlsafe(32)}"
+        port, self._password = _free_port(), secrets.token_urlsafe(32)
+        secret = f"share:{self._password}"
         self._upstream = Upstream(port, "Basic " + base64.b64encode(secret.encode()).decode())
         self._tell = tell
         self._up = False
@@ -107,7 +109,9 @@ class Dufs:
         elif self._up or not self._said:
             self._tell(Down(event.reason))
         else:
-            self._tell(Down("\n".join(self._said)[:_SAID]))
+            # It may say what it was given.
+            said = "\n".join(self._said).replace(self._password, MASK)
+            self._tell(Down(mask(said)[:_SAID]))
 
 
 def _free_port() -> int:

@@ -72,7 +72,33 @@ def test_the_tool_name_is_bounded_and_cannot_break_the_line(tool):
 
 def test_short_plain_arguments_go_in_as_they_came():
     """Ours: what cannot need redacting is not decoded."""
-    assert b'"args":{"b": 1, "a":[1.50,"\\u00e9"]}' in start(msgspec.Raw(b'{"b": 1, "a":[1.50,"\\u00e9"]}'))
+    assert b'"args":{"b": 1, "a":[1.50,"x"]}' in start(msgspec.Raw(b'{"b": 1, "a":[1.50,"x"]}'))
+
+
+@pytest.mark.parametrize(
+    ("raw", "args"),
+    [
+        (b'{"password":"hunter2"}', {"password": "<secret>"}),
+        (b'{"env":{"API_TOKEN":"hunter2"},"command":"x"}', {"env": {"API_TOKEN": "<secret>"}, "command": "x"}),
+        (b'{"p\\u0061ssword":"hunter2"}', {"password": "<secret>"}),
+        (b'{"command":"PGPASSWORD=hunter2 psql"}', {"command": "PGPASSWORD=<secret> psql"}),
+        (b'{"a":"Bearer hunter2hunter2"', {"<unreadable>": '{"a":"Bearer <secret>"'}),
+    ],
+)
+def test_no_secret_gets_into_a_line(raw, args):
+    """Issue 5, P7: by its name or by its shape, also where the arguments would go in as they came."""
+    assert only_line(start(raw))["args"] == args
+
+
+def test_no_secret_gets_in_by_another_member():
+    """Issue 5, P7: the name of the tool and of the client are the caller's text; an error may quote a program."""
+    token = "ghp_" + "a1B2" * 9
+    line = start_line(TS, CALL, SID, token, b"{}", client=f"agent {token}")
+    event = event_line(
+        TS, CALL, None, "tunnel", {"action": "start", "error": f"refused: Authorization: Bearer {token}"}
+    )
+    assert (only_line(line)["tool"], only_line(line)["client"]) == ("<secret>", "agent <secret>")
+    assert only_line(event)["args"]["error"] == "refused: Authorization: Bearer <secret>"
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,17 @@ def test_a_program_that_does_not_start_is_quoted(tmp_path):
     running.server.close()
 
 
+def test_a_program_that_quotes_its_environment_tells_no_secret(tmp_path):
+    """Issue 5, P7: the caller who wanted the share gets these words."""
+    running = Running(tmp_path, "tells")
+    down = running.told.get(timeout=20)
+    secret = running.fake.notes("runs")[0]["env"]["DUFS_AUTH"].partition("@")[0].partition(":")[2]
+    assert len(secret) == 43
+    assert secret not in down.reason
+    assert down.reason == "error: a bad rule: share:<secret>@/:rw"
+    running.server.close()
+
+
 def test_a_program_that_is_not_there_is_named(tmp_path):
     """Row X14."""
     told = queue.SimpleQueue()
