@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help compiled serve test check browser conformance clients format bench docs clean
+.PHONY: help compiled serve test soak check browser conformance clients format bench docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,6 +28,9 @@ serve: compiled ## Run the daemon in the foreground
 
 test: $(VENV)/.test ## Run the whole test suite
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+soak: $(VENV)/.test compiled ## Run the long form of the soak and fault tests and write docs/benchmarks/soak-DATE.md
+	A2MCP_TEST_LONG=1 A2MCP_SOAK_PAGES=docs/benchmarks $(BIN)/python -m pytest -n 0 tests/soak $(wildcard tests/faults) $(ARGS)
 
 check: $(VENV)/.test ## Lint, types, import contracts, docs
 	$(BIN)/ruff check .

@@ -178,7 +178,7 @@ class HeadersTooLarge(RequestError):
 
 
 class Busy(RequestError):
-    """A mailbox or the cap on calls in flight is full; trying again later is right."""
+    """A mailbox or a cap on what is in flight is full; trying again later is right."""
 
     status = 503
     code = -32000

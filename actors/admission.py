@@ -1,13 +1,14 @@
 """Admission: a cap on what is in flight, an end to it while the daemon goes down, and a sweep for what got lost.
 
-A table and no actor: it is written by the loop and by whoever completes a reply. Each change is one dict operation,
-which the interpreter makes atomic; nothing here reads, decides and then writes.
+A table and no actor: it is written by the loop and by whoever completes a reply. Each change of it is one dict
+operation, which the interpreter makes atomic; only the counts by principal have a lock.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from a2mcp.clock import Clock
     from a2mcp.protocol.exchange import Reply
     from a2mcp.protocol.response import Response
+    from actors.doors import Room
     from actors.ref import Ref
 
 RESERVE: Final = 1024
@@ -31,7 +33,17 @@ RESERVE: Final = 1024
 LOST_AFTER_S: Final = 30.0
 """A request this old that no actor knows has been lost."""
 
+Principal = tuple[bool, str | None]
+"""Who calls: whether that is a session of the bridge, and its id; or what a client of ``/mcp`` says its name is."""
+
 logger = logging.getLogger("a2mcp.front")
+
+
+def principal_of(exchange: Exchange) -> Principal:
+    """Who calls. There is one token, so a name is taken as it is given; clients without one are one principal."""
+    if exchange.dialect.sessions:
+        return True, exchange.session_id
+    return False, exchange.caller.client
 
 
 class Pending(msgspec.Struct):
@@ -40,6 +52,8 @@ class Pending(msgspec.Struct):
     exchange: Exchange
     since: float
     call: Call | None = None
+    principal: Principal = (False, None)
+    """Whose call it is."""
     ended: float | None = None
     """When a sweep first found the call ended and its reply not sent."""
 
@@ -47,15 +61,15 @@ class Pending(msgspec.Struct):
 class _Tracked:
     """A reply that takes itself off the list when it is completed."""
 
-    __slots__ = ("_open", "_reply")
+    __slots__ = ("_leave", "_reply")
 
-    def __init__(self, reply: Reply, unanswered: dict[int, Pending]) -> None:
+    def __init__(self, reply: Reply, leave: Callable[[int], None]) -> None:
         self._reply = reply
-        self._open = unanswered
+        self._leave = leave
 
     def complete(self, response: Response) -> bool:
         completed = self._reply.complete(response)
-        self._open.pop(id(self), None)
+        self._leave(id(self))
         return completed
 
     def begin_stream(self) -> bool:
@@ -76,29 +90,37 @@ class Admission:
 
     Args:
         run_calls: is asked which calls it knows.
-        in_flight: how many calls may be; other requests have a reserve beyond it.
+        room: how many calls may be, and how many of one principal; other requests have a reserve beyond it.
         clock: measures how old they are.
     """
 
-    def __init__(self, *, run_calls: Ref[executor.Command], in_flight: int, clock: Clock) -> None:
+    def __init__(self, *, run_calls: Ref[executor.Command], room: Room, clock: Clock) -> None:
         self._executor = run_calls
-        self._most = in_flight
+        self._most = room.calls
+        self._most_each = room.calls_each
         self._clock = clock
         self.stopping = False
         """Whether nothing is let in any more."""
         self._open: dict[int, Pending] = {}
+        self._calls: dict[Principal, int] = {}
+        self._counting = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def check_room(self) -> None:
+    def check_room(self, exchange: Exchange) -> None:
         """Refuse a call that is one too many.
 
         Raises:
-            Busy: as many as allowed are in flight.
+            Busy: as many as allowed are in flight, of all or of this principal.
         """
         if len(self._open) >= self._most:
             raise Busy(f"{self._most} calls are in flight.", hint="Try again in a moment.")
+        if self._calls.get(principal_of(exchange), 0) >= self._most_each:
+            whose = "session" if exchange.dialect.sessions else "client"
+            raise Busy(
+                f"{self._most_each} calls of this {whose} are in flight.", hint="Wait until some of them have ended."
+            )
 
     def let_in(self, exchange: Exchange) -> Exchange:
         """Take a request on the list; the exchange that is returned takes it off when it is completed.
@@ -110,7 +132,7 @@ class Admission:
             raise Stopping("the daemon is stopping", hint="Connect again in a moment.")
         if len(self._open) >= self._most + RESERVE:
             raise Busy(f"{len(self._open)} requests are in flight.", hint="Try again in a moment.")
-        reply = _Tracked(exchange.reply, self._open)
+        reply = _Tracked(exchange.reply, self._leave)
         admitted = replace(exchange, reply=reply)
         self._open[id(reply)] = Pending(admitted, self._clock.monotonic())
         return admitted
@@ -120,6 +142,21 @@ class Admission:
         pending = self._open.get(id(call.exchange.reply))
         if pending is not None:
             pending.call = call
+            pending.principal = principal_of(call.exchange)
+            with self._counting:
+                self._calls[pending.principal] = self._calls.get(pending.principal, 0) + 1
+
+    def _leave(self, key: int) -> None:
+        """Take a request off the list, once."""
+        pending = self._open.pop(key, None)
+        if pending is None or pending.call is None:
+            return
+        with self._counting:
+            left = self._calls[pending.principal] - 1
+            if left:
+                self._calls[pending.principal] = left
+            else:
+                del self._calls[pending.principal]
 
     def calls(self) -> list[Call]:
         """The calls that are not answered yet."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 def limits_of(settings: Settings) -> Limits:
     """The limits that tools keep to."""
-    return Limits(output_bytes=settings.limits.output_bytes, job_bytes=settings.limits.job_bytes)
+    limits = settings.limits
+    return Limits(output_bytes=limits.output_bytes, job_bytes=limits.job_bytes, jobs=limits.jobs)
 
 
 def contexts(settings: Settings, home: Path, clock: Clock, port: JobsPort, xfer_port: XferPort) -> ContextFor:

@@ -45,7 +45,7 @@ from a2mcp.tools.registry import LocalHost, Registry
 from a2mcp.tools.xfer import BridgeHost
 from actors import jobs, sessions, spoken
 from actors import system as systems
-from actors.doors import affordable, listen
+from actors.doors import listen, measure
 from actors.ground import Ground
 from actors.inference import stocked
 from actors.observing import Warnings
@@ -110,6 +110,7 @@ class Daemon:
         registry = Registry((LocalHost(builtin_tools(settings.tools.names)), *more.hosts, BridgeHost()))
         facts = Facts(tools=registry.specs, approval=settings.approval)
         resources = Resources(self._views(), files="read" in settings.tools.names)
+        room = measure(settings)
         self._system = systems.start(
             Ground(
                 home=home,
@@ -120,6 +121,7 @@ class Daemon:
                 models=models,
                 hosts=hosts,
                 origin=origin,
+                room=room,
                 give_up=self._give_up,
             )
         )
@@ -150,7 +152,8 @@ class Daemon:
                 mcp_body_bytes=settings.limits.mcp_body_bytes,
                 upload_bytes=settings.xfer.upload_bytes,
             ),
-            connections=affordable(settings),
+            connections=room.connections,
+            strangers=room.strangers,
             sinks=self._files.sink,
             on_tick=self._tick,
         )

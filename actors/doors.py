@@ -1,9 +1,11 @@
-"""How the daemon gets its listening socket, and how many connections it can afford. Knows no actor."""
+"""How the daemon gets its listening socket, and how much it can afford to let in. Knows no actor."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from a2mcp.config import load
 from a2mcp.errors import A2mcpError
@@ -16,6 +18,17 @@ if TYPE_CHECKING:
     from a2mcp.config.schema import Settings
 
 logger = logging.getLogger("a2mcp")
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """How much may be there at one time, given the settings and what the system allows."""
+
+    connections: int
+    strangers: int
+    """Connections on which nobody has shown the token yet."""
+    calls: int
+    calls_each: int
+    """Calls of one session, or of one client."""
 
 
 def listen(home: Home, settings: Settings) -> socket.socket:
@@ -40,14 +53,31 @@ def listen(home: Home, settings: Settings) -> socket.socket:
     return sock
 
 
-def affordable(settings: Settings) -> int:
-    """How many connections may be open, given what the system allows."""
-    wanted = settings.limits.connections
-    affordable = affordable_connections(wanted)
-    if affordable < wanted:
+def measure(settings: Settings) -> Room:
+    """Find out how much the system allows of what the settings want; says so when that is less."""
+    limits = settings.limits
+    connections = affordable_connections(limits.connections, commands=limits.jobs)
+    if connections < limits.connections:
         logger.warning(
             "[a2mcp] warning: the limit on open files allows %d connections, not %d. Raise it with `ulimit -n`.",
-            affordable,
-            wanted,
+            connections,
+            limits.connections,
         )
-    return affordable
+    return room_for(settings, connections)
+
+
+def room_for(settings: Settings, connections: int) -> Room:
+    """Share connections out.
+
+    A call holds its connection while it runs. So that calls alone never take them all, and whoever comes next still
+    gets in for a ``ping``, they may have seven of eight; strangers have half at most.
+    """
+    limits = settings.limits
+    calls = max(1, min(limits.in_flight, connections * 7 // 8))
+    each = limits.in_flight_each if limits.in_flight_each is not None else (calls + 1) // 2
+    return Room(
+        connections=connections,
+        strangers=max(1, min(limits.unauthenticated, connections // 2)),
+        calls=calls,
+        calls_each=min(each, calls),
+    )

@@ -84,7 +84,7 @@ class Front:
         self._call(exchange, READ, READ, msgspec.Raw(msgspec.json.encode({"uri": uri})))
 
     def _call(self, exchange: Exchange, method: str, tool: str, arguments: msgspec.Raw) -> None:
-        self._admission.check_room()
+        self._admission.check_room(exchange)
         summary = summarise(arguments)  # Before it is let in: what breaks here leaves nothing behind.
         admitted = self._admission.let_in(self._with_earlier_answers(exchange, method, tool, arguments))
         call = Call(new_call_id(), admitted, tool, arguments, summary, method)

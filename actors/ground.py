@@ -12,6 +12,7 @@ import msgspec
 from a2mcp.audit.journal import Journal
 from a2mcp.config.paths import Home
 from a2mcp.config.schema import Settings
+from a2mcp.host.runs import Runs
 from a2mcp.obtain.programs import Places, Programs
 from a2mcp.policy.grants import Grants
 from a2mcp.policy.waiting import Waiting
@@ -20,7 +21,8 @@ from a2mcp.session.table import SessionTable
 from a2mcp.tunnel.passage import Sign
 from a2mcp.xfer.owner import Stand
 from actors import audit, events, executor, fetcher, gate, jobs, sessions, tunnel, xfer
-from actors.observing import Observing, observing, session_news
+from actors.contexts import limits_of
+from actors.observing import Observing, job_news, observing, session_news
 from actors.ref import Ref
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from a2mcp.inference.models import Models
     from a2mcp.library.shelf import Library
     from a2mcp.tools.registry import Registry
+    from actors.doors import Room
 
 
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +48,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     hosts: AllowedHosts
     origin: str
     """Our own address as this machine reaches it, ``http://127.0.0.1:4801``."""
+    room: Room
     give_up: Callable[[str], None]
     """Called when restarting an actor does not help."""
 
@@ -68,6 +72,7 @@ class State(msgspec.Struct, frozen=True):
 
     seen: Observing
     journal: Journal
+    runs: Runs
     sessions: SessionTable
     waiting: Waiting[gate.Held]
     grants: Grants
@@ -83,9 +88,10 @@ def state_for(ground: Ground, refs: Refs) -> State:
     seen = observing(refs.events, ground.home, settings.observe, ground.registry, clock)
     return State(
         seen=seen,
-        journal=Journal(ground.home.audit, clock=clock, sync=settings.audit.sync),
+        journal=Journal(ground.home.audit, clock=clock, sync=settings.audit.sync, limit=settings.audit.bytes // 2),
+        runs=jobs.runs_for(ground.home.root, clock, limits_of(settings), job_news(seen.news)),
         sessions=SessionTable(clock=clock, limit=settings.limits.sessions, forgotten=session_news(seen.news)),
-        waiting=Waiting(settings.limits.in_flight, clock),
+        waiting=Waiting(ground.room.calls, clock),
         grants=Grants(ground.home.grants, clock),
         programs=_programs(ground),
         tokens=StateTokens(settings.token, clock),

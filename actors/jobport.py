@@ -9,6 +9,7 @@ from a2mcp.tools.result import PENDING, Pending
 from actors.jobs import JobsMessage, Serve, Started
 
 if TYPE_CHECKING:
+    from a2mcp.host.jobroom import JobRoom
     from a2mcp.host.process import Child
     from a2mcp.tools.context import Teller, Ticket
     from a2mcp.tools.jobs import JobsParams
@@ -20,10 +21,20 @@ class Port:
 
     Args:
         ref: the actor.
+        room: what commands share.
     """
 
-    def __init__(self, ref: Ref[JobsMessage]) -> None:
+    def __init__(self, ref: Ref[JobsMessage], room: JobRoom) -> None:
         self._ref = ref
+        self._room = room
+
+    def take_place(self) -> None:
+        """Take a place for a command that is about to be started."""
+        self._room.take()
+
+    def give_place_back(self) -> None:
+        """Give it back because the command was not started, or not handed over."""
+        self._room.give_back()
 
     def start(self, ticket: Ticket, child: Child, tell: Teller = SILENT) -> Literal[Pending.PENDING]:
         """Look after a started command; the call completes when it ends, or is handed back as a job."""

@@ -12,6 +12,7 @@ from a2mcp.audit.record import ABORTED, CANCELLED
 from a2mcp.errors import Internal, ToolError
 from a2mcp.host.jobbook import JobBook
 from a2mcp.host.joblog import Ending, JobLog, Page, Record, Stream
+from a2mcp.host.jobroom import JobRoom
 from a2mcp.host.run import Watcher
 from a2mcp.host.runs import Runs
 from a2mcp.tools import jobs as tool
@@ -117,11 +118,12 @@ def runs_for(home: Path, clock: Clock, limits: Limits, saved: Callable[[Record],
     Args:
         home: the folder that has the folder of the jobs.
         clock: for time limits.
-        limits: of output.
+        limits: of commands and their output.
         saved: is told how a job stands whenever that is written down.
     """
     log = JobLog(home / "jobs", saved=saved) if saved is not None else JobLog(home / "jobs")
-    return Runs(clock=clock, log=log, output_bytes=limits.output_bytes, job_bytes=limits.job_bytes)
+    room = JobRoom(running=limits.jobs, job_bytes=limits.job_bytes)
+    return Runs(clock=clock, log=log, room=room, output_bytes=limits.output_bytes)
 
 
 class Jobs(Actor[JobsMessage]):

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 from a2mcp.library.desk import Desk
 from a2mcp.protocol.interviews import Interviews
 from a2mcp.xfer.owner import Owner
-from actors import audit, executor, jobs
+from actors import audit, executor
 from actors.audit import AuditWriter
-from actors.contexts import limits_of
 from actors.executor import Executor
 from actors.fetcher import Fetcher
 from actors.gate import Gate
 from actors.jobs import Jobs
-from actors.observing import job_news
 from actors.pool import Pool
 from actors.sessions import Sessions
 from actors.surroundings import Running, Surroundings
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from a2mcp.tunnel.passage import Sign
     from a2mcp.xfer.owner import Stand
     from actors.contexts import ContextFor
-    from actors.events import Publisher
     from actors.ground import Ground, Refs, State
     from actors.kit import Actor
     from actors.ref import Mailbox
@@ -47,7 +44,7 @@ def makers(ground: Ground, refs: Refs, state: State, context_for: ContextFor) ->
     return (
         state.seen.make,
         partial(AuditWriter, journal=state.journal, clock=ground.clock, written=news.written),
-        _jobs(ground, refs, news),
+        partial(Jobs, runs=state.runs, finish=partial(_finish, refs)),
         partial(Gate, waiting=state.waiting, grants=state.grants, news=news),
         partial(Fetcher, programs=state.programs, audit_writer=refs.audit),
         _tunnel(ground, refs, state.sign),
@@ -55,11 +52,6 @@ def makers(ground: Ground, refs: Refs, state: State, context_for: ContextFor) ->
         _executor(ground, refs, context_for, state.tokens, state.grants),
         partial(Sessions, table=state.sessions, audit_writer=refs.audit, run_calls=refs.executor, news=news),
     )
-
-
-def _jobs(ground: Ground, refs: Refs, news: Publisher) -> Callable[[Any], Jobs]:
-    runs = jobs.runs_for(ground.home.root, ground.clock, limits_of(ground.settings), job_news(news))
-    return partial(Jobs, runs=runs, finish=partial(_finish, refs))
 
 
 def _finish(refs: Refs, ticket: Ticket, result: Result, *, ended: str | None = None) -> None:

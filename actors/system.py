@@ -36,6 +36,7 @@ from actors.xfer import Xfer
 
 if TYPE_CHECKING:
     from a2mcp.clock import Clock
+    from a2mcp.host.runs import Runs
     from a2mcp.protocol.statetoken import StateTokens
     from actors.contexts import ContextFor
     from actors.ref import Mailbox
@@ -105,8 +106,8 @@ def start(ground: Ground) -> System:
     """Start every actor; the system is ready when this returns."""
     boxes: dict[type[Actor[Any]], Mailbox] = {kind: kind.mailbox_for(kind.__name__) for kind in ORDER}
     refs = Refs(*(Ref(box) for box in boxes.values()))
-    context_for = _context_for(ground, refs)
     state = state_for(ground, refs)
+    context_for = _context_for(ground, refs, state.runs)
     supervisor = Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up)
     supervisor.start_children(
         [Child(box, make) for box, make in zip(boxes.values(), makers(ground, refs, state, context_for), strict=True)]
@@ -127,13 +128,13 @@ def start(ground: Ground) -> System:
     )
 
 
-def _context_for(ground: Ground, refs: Refs) -> ContextFor:
-    shares = xfer.Port(refs.xfer, ground.clock)
-    return contexts(ground.settings, ground.home.root, ground.clock, JobsPort(refs.jobs), shares)
+def _context_for(ground: Ground, refs: Refs, runs: Runs) -> ContextFor:
+    commands, shares = JobsPort(refs.jobs, runs.room), xfer.Port(refs.xfer, ground.clock)
+    return contexts(ground.settings, ground.home.root, ground.clock, commands, shares)
 
 
 def _front(ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens) -> Front:
-    admission = Admission(run_calls=refs.executor, in_flight=ground.settings.limits.in_flight, clock=ground.clock)
+    admission = Admission(run_calls=refs.executor, room=ground.room, clock=ground.clock)
     ways = Ways(
         sessions=refs.sessions,
         audit=refs.audit,

@@ -10,6 +10,7 @@ from a2mcp.clock import SystemClock
 from a2mcp.errors import ToolError
 from a2mcp.host.jobbook import JobBook
 from a2mcp.host.joblog import JobLog
+from a2mcp.host.jobroom import JobRoom
 from a2mcp.host.run import Watcher
 from a2mcp.host.runs import Runs
 from a2mcp.tools import arguments, bash, jobs
@@ -46,11 +47,20 @@ class Shell:
         self.clock = SystemClock()
         self.log = JobLog(home / "jobs", **log)
         self.runs = Runs(
-            clock=self.clock, log=self.log, output_bytes=self.limits.output_bytes, job_bytes=self.limits.job_bytes
+            clock=self.clock,
+            log=self.log,
+            room=JobRoom(running=self.limits.jobs, job_bytes=self.limits.job_bytes),
+            output_bytes=self.limits.output_bytes,
         )
         self.book = JobBook(self.runs)
 
     # --- the port
+
+    def take_place(self):
+        self.runs.room.take()
+
+    def give_place_back(self):
+        self.runs.room.give_back()
 
     def start(self, ticket, child, tell=SILENT):
         def answer(report):

@@ -89,6 +89,7 @@ class Edge:
             sock,
             guard=Guard(self.bearer, AllowedHosts("127.0.0.1"), body_bytes=body_bytes),
             connections=options.pop("connections", 1000),
+            strangers=options.pop("strangers", 1000),
             **options,
         )
         self.thread = threading.Thread(target=self.server.run, name="Edge")

@@ -6,7 +6,7 @@ import enum
 import os
 import shutil
 import stat
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,6 +16,7 @@ from a2mcp.config import endpoint as endpoints
 from a2mcp.config import instance, load
 from a2mcp.config.schema import LimitSettings
 from a2mcp.errors import A2mcpError
+from a2mcp.http.server.listen import descriptors_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from a2mcp.config.paths import Home
     from a2mcp.config.schema import Settings
     from a2mcp.http.ports import Status
-
-SPARE_FILES: Final = 64
-"""Descriptors that the daemon needs beside its connections."""
 
 
 class Verdict(enum.StrEnum):
@@ -185,11 +183,12 @@ def _files(settings: Settings | None) -> Iterator[Finding]:
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits = settings.limits if settings else LimitSettings()
-    needed = limits.connections + SPARE_FILES
+    needed = limits.connections + descriptors_beside(limits.jobs)
     if hard in (resource.RLIM_INFINITY, -1) or hard >= needed:
         yield Finding("files", Verdict.OK, f"{needed} open files are allowed")
     else:
-        mend = f"Raise it (`ulimit -Hn {needed}`, or LimitNOFILE= in the unit), or lower limits.connections."
+        raised = f"Raise it (`ulimit -Hn {needed}`, or LimitNOFILE= in the unit)"
+        mend = f"{raised}, or lower limits.connections or limits.jobs."
         yield Finding("files", Verdict.WARN, f"{hard} open files are allowed, {needed} may be needed", mend)
 
 

@@ -34,13 +34,19 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     in_flight: int = 10_000
     """Calls that are running or waiting at one time."""
-    connections: int = 4096
+    in_flight_each: int | None = None
+    """Those of one session of the bridge, or of one client of ``/mcp``; None for half of all."""
+    connections: int = 12_288
+    unauthenticated: int = 2048
+    """Those of them on which nobody has shown the token yet."""
     sessions: int = 64
     body_bytes: int = 128 * MIB
     mcp_body_bytes: int = 8 * MIB
     """Of a request to ``/mcp``."""
     output_bytes: int = 50 * KIB
     """Text of one result."""
+    jobs: int = 1024
+    """Commands that run at one time."""
     job_bytes: int = 256 * MIB
     """Output that is kept on disk for one command."""
 
@@ -50,6 +56,8 @@ class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     sync: bool = False
     """Wait until each group of records is on the disk itself."""
+    bytes: int = MIB
+    """Of the log with its older generation."""
 
 
 class ObserveSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,15 +167,18 @@ _SECTIONS: Final[dict[str, tuple[dict[str, Check], Callable[..., Any]]]] = {
         },
         _approval,
     ),
-    "audit": ({"sync": checks.boolean}, AuditSettings),
+    "audit": ({"sync": checks.boolean, "bytes": checks.integer(64 * KIB, 1024 * GIB)}, AuditSettings),
     "limits": (
         {
             "in_flight": checks.integer(1, 1_000_000),
+            "in_flight_each": checks.or_none(checks.integer(1, 1_000_000)),
             "connections": checks.integer(1, 1_000_000),
+            "unauthenticated": checks.integer(1, 1_000_000),
             "sessions": checks.integer(1, 1_000_000),
             "body_bytes": checks.integer(KIB, 2 * GIB),
             "mcp_body_bytes": checks.integer(KIB, 64 * MIB),
             "output_bytes": checks.integer(KIB, 64 * MIB),
+            "jobs": checks.integer(1, 1_000_000),
             "job_bytes": checks.integer(KIB, 1024 * GIB),
         },
         LimitSettings,

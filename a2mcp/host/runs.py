@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from a2mcp.errors import ToolError
 from a2mcp.host.groups import inhabited
 from a2mcp.host.joblog import Ending, State
+from a2mcp.host.jobroom import Pruning
 from a2mcp.host.loop import Loop
 from a2mcp.host.progress import admit
 from a2mcp.host.run import Run
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from a2mcp.clock import Clock
     from a2mcp.host.capture import Capture
     from a2mcp.host.joblog import JobLog, Record
+    from a2mcp.host.jobroom import JobRoom
     from a2mcp.host.process import Child
     from a2mcp.host.run import Report, Watcher
-    from a2mcp.host.timers import Timer
     from a2mcp.types import CallId, JobId
 
 GRACE_S: Final = 2.0
@@ -34,7 +35,6 @@ LAST_WORDS_S: Final = 0.1
 
 _STOP_PATIENCE_S: Final = 5.0
 _RECHECK_S: Final = 0.05
-_PRUNE_AFTER_S: Final = 0.5
 _REMEMBERED: Final = 256
 
 
@@ -44,21 +44,21 @@ class Runs:
     Args:
         clock: measures time limits and stamps starts.
         log: where jobs are kept.
+        room: what they share; a command that arrives here has its place.
         output_bytes: output in one report.
-        job_bytes: output on disk for one command.
     """
 
-    def __init__(self, *, clock: Clock, log: JobLog, output_bytes: int, job_bytes: int) -> None:
+    def __init__(self, *, clock: Clock, log: JobLog, room: JobRoom, output_bytes: int) -> None:
         self._clock = clock
         self.log = log
+        self.room = room
         self.output_bytes = output_bytes
-        self._job_bytes = job_bytes
         self.loop = Loop(clock)
         self._live: set[Run] = set()
         self.jobs: dict[JobId, Run] = {}
         self._cancelled_early: deque[CallId] = deque(maxlen=_REMEMBERED)
         self._stop_grace_s: float | None = None
-        self._pruning: Timer | None = None
+        self._pruning = Pruning(self.loop.timers, lambda: log.prune(self.jobs.keys()))
 
     def running(self) -> int:
         """How many commands are looked after."""
@@ -66,7 +66,7 @@ class Runs:
 
     def start(self, child: Child, watcher: Watcher) -> None:
         """Take over a started command; ``watcher`` is told at its end or when its ``wait_s`` is over."""
-        run = Run(child, self._clock.now(), self._job_bytes)
+        run = Run(child, self._clock.now(), self.room.job_bytes)
         self._live.add(run)
         fault = partial(self._give_up, run)
         self.loop.on_readable(run.out.descriptor, partial(self._readable, run, run.out), fault)
@@ -254,17 +254,14 @@ class Runs:
         self._tell_all(run)
         self._let_go(run)
         run.child.close()
-        if run.job is not None and self._pruning is None:
-            # PERF: put off, so that a burst of ends reads the folder once.
-            self._pruning = self.loop.timers.after(_PRUNE_AFTER_S, self._prune)
-
-    def _prune(self) -> None:
-        self._pruning = None
-        self.log.prune(self.jobs.keys())
+        if run.job is not None:
+            self._pruning.soon()
 
     def _let_go(self, run: Run) -> None:
         run.over = True
-        self._live.discard(run)
+        if run in self._live:
+            self._live.remove(run)
+            self.room.give_back()
         if run.job is not None:
             self.jobs.pop(run.job, None)
         run.cancel_timers()

@@ -69,7 +69,7 @@ class EventServer:
 
     def __init__(self, sock: socket.socket, watch: Callable[[Outlet, Asked], None]) -> None:
         self._watch = watch
-        self._server = _UnixServer(self._app, sock, guard=_OnlyEvents(), connections=WATCHERS)
+        self._server = _UnixServer(self._app, sock, guard=_OnlyEvents(), connections=WATCHERS, strangers=WATCHERS)
         self._thread = threading.Thread(target=self._server.run, name="Watchers", daemon=True)
 
     def start(self) -> None:
@@ -115,6 +115,9 @@ class _OnlyEvents:
 
     def judges_by_head(self, _raw_path: str) -> bool:
         return True
+
+    def asks_for_token(self, _raw_path: str) -> bool:
+        return False
 
     def too_large(self, _raw_path: str, size: int) -> BodyTooLarge | None:
         return BodyTooLarge("a watcher sends no body") if size else None

@@ -22,7 +22,7 @@ TOKEN_HEADER: Final = "X_A2MCP_TOKEN"  # noqa: S105  # The header's name, not a 
 """On ``/mcp``, for clients that cannot set ``Authorization``."""
 
 PAGE_BYTES: Final = 64 * 1024
-"""The largest body that the operator's page sends."""
+"""The largest body that the operator's page sends, and that anybody may send who has no token."""
 
 _PASSED_ON: Final = ("FORWARDED", "X_FORWARDED_FOR", "X_FORWARDED_HOST", "X_REAL_IP", "CF_CONNECTING_IP", "VIA")
 """What those add who pass requests on."""
@@ -56,6 +56,10 @@ class Judge(Protocol):
 
     def judges_by_head(self, raw_path: str) -> bool:
         """Whether the same head on another connection is judged the same, so that the verdict may be remembered."""
+        ...
+
+    def asks_for_token(self, raw_path: str) -> bool:
+        """Whether nothing but the token lets a request in there."""
         ...
 
     def too_large(self, raw_path: str, size: int) -> BodyTooLarge | None:
@@ -112,14 +116,19 @@ class Guard:
         """Whether the same head on another connection is judged the same, so that the verdict may be remembered."""
         return route_for(raw_path).access not in {Access.HERE, Access.PAGE}
 
+    @staticmethod
+    def asks_for_token(raw_path: str) -> bool:
+        """Whether nothing but the token lets a request in there."""
+        return route_for(raw_path).access is Access.TOKEN
+
     def too_large(self, raw_path: str, size: int) -> BodyTooLarge | None:
         """The refusal of a body over the limit of its path, whether announced or only counted."""
         route = route_for(raw_path)
         limit = self._mcp_body_bytes if route.standard else self._body_bytes
         if route.name == "xfer":
             limit = self._upload_bytes
-        elif route.access is Access.PAGE:
-            limit = PAGE_BYTES
+        elif route.access is not Access.TOKEN:
+            limit = PAGE_BYTES  # SECURITY: a stranger may send one there.
         return BodyTooLarge(f"the body is larger than {limit} bytes") if size > limit else None
 
     def _may(self, head: Head, route: Route) -> bool:

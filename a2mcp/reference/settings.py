@@ -50,14 +50,23 @@ _PURPOSE: Final = {
     "approval.timeout_s": "How long a call waits for the operator before it is refused; `null` for as long as its "
     "caller does.",
     "audit.sync": "Wait until each group of audit records is on the disk itself (`fdatasync`).",
+    "audit.bytes": "The size of the log with its older generation. At half of it the log becomes the older one, and "
+    "what was the older one is gone.",
     "limits.in_flight": "Calls that run or wait at one time, and calls that wait for approval. One more is "
-    "answered 503.",
-    "limits.connections": "Open connections; beyond it, accepting pauses. Lowered, with a warning, to what the limit "
+    "answered 503. Never more than seven of eight connections, so that others still get in.",
+    "limits.in_flight_each": "Those of one session of the bridge, or of one client of `/mcp` by the name it gives "
+    "(all that give none are one). One more is answered 503. `null` is half of all.",
+    "limits.connections": "Open connections. When all are taken, those on which nobody waits for anything are closed, "
+    "least recently used first; while there are none, the next one waits. Lowered, with a warning, to what the limit "
     "on open files allows.",
+    "limits.unauthenticated": "Connections on which nobody has shown the token yet, and at most half of all. One more "
+    "closes the oldest of them.",
     "limits.sessions": "Sessions of the bridge. One more ends the one that was not seen for longest.",
     "limits.body_bytes": "The largest request body. A larger one is answered 413.",
     "limits.mcp_body_bytes": "The same for requests to `/mcp`.",
     "limits.output_bytes": "Text of one result; more is cut in the middle.",
+    "limits.jobs": "Commands that run at one time, those with a call that waits for them included. One more is not "
+    "started, and its result says so.",
     "limits.job_bytes": "Output kept on disk for one command; more is dropped, and the result says so.",
     "observe.events": "Events that are kept for `a2mcp observe` and the page: see [Watch](../how-to/observe.md).",
     "observe.metrics": "Whether [`/metrics`](metrics.md) answers.",
@@ -91,6 +100,7 @@ _PROBES: Final[dict[str, object]] = {
     "cwd": "relative",
     "tools.off": ["x"],
     "approval.timeout_s": 0,
+    "limits.in_flight_each": 0,
 }
 """Wrong values whose refusal tells the most; for every other field ``null`` does."""
 

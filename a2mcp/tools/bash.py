@@ -57,7 +57,17 @@ class BashParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 def run(params: BashParams, context: Context) -> Outcome:
     """Start the command and hand it over."""
-    child = spawn(_command(params, context), started=context.clock.monotonic())
+    command = _command(params, context)
+    context.jobs.take_place()
+    try:
+        return _start(command, context)
+    except BaseException:
+        context.jobs.give_place_back()
+        raise
+
+
+def _start(command: Command, context: Context) -> Outcome:
+    child = spawn(command, started=context.clock.monotonic())
     try:
         return context.jobs.start(context.ticket, child, context.tell)
     except BaseException:

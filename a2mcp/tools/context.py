@@ -32,7 +32,19 @@ class Ticket(Protocol):
 
 
 class JobsPort(Protocol):
-    """The way to the actor that owns running commands. Both methods take over the ticket and never block."""
+    """The way to the actor that owns running commands. Nothing here blocks; two methods take over the ticket."""
+
+    def take_place(self) -> None:
+        """Take a place for a command that is about to be started.
+
+        Raises:
+            ToolError: as many run as may.
+        """
+        ...
+
+    def give_place_back(self) -> None:
+        """Give it back because the command was not started, or not handed over."""
+        ...
 
     def start(self, ticket: Ticket, child: Child, tell: Teller = ...) -> Literal[Pending.PENDING]:
         """Look after a started command; the call completes when it ends, or is handed back as a job.
@@ -102,12 +114,14 @@ SILENT: Final = Silent()
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Caps that tools keep to, in bytes."""
+    """Caps that tools keep to."""
 
     output_bytes: int = 50 * 1024
     """Text of one result; more is cut in the middle."""
     job_bytes: int = 256 * 1024 * 1024
     """Output kept on disk for one command; more is dropped and said so."""
+    jobs: int = 1024
+    """Commands that run at one time."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

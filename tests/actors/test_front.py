@@ -7,14 +7,18 @@ import threading
 import msgspec
 import pytest
 from living import Clock, Reply, exchange
+from msgspec.structs import replace
 
 from a2mcp.errors import Busy, Stopping
 from a2mcp.library.shelf import Library
+from a2mcp.protocol.caller import Caller
 from a2mcp.protocol.response import Response
 from a2mcp.protocol.statetoken import StateTokens
+from a2mcp.protocol.versions.v2025_11_25 import V2025_11_25
 from a2mcp.tools.registry import Registry
 from actors import executor, sessions
 from actors.admission import LOST_AFTER_S, RESERVE, Admission
+from actors.doors import Room
 from actors.front import Front, Ways
 from actors.ref import Mailbox, Message, Ref
 
@@ -24,7 +28,7 @@ RAW = msgspec.Raw(b"{}")
 class Door:
     """A front over two mailboxes that nobody reads."""
 
-    def __init__(self, *, in_flight: int = 3, mailbox: int = 10_000) -> None:
+    def __init__(self, *, in_flight: int = 3, each: int | None = None, mailbox: int = 10_000) -> None:
         self.clock = Clock()
         self.sessions = Mailbox("Sessions", mailbox)
         self.executor = Mailbox("Executor", 2)
@@ -38,10 +42,13 @@ class Door:
             tokens=StateTokens("secret", self.clock),
             context_for=lambda _call: None,
         )
-        self.front = Front(Admission(run_calls=Ref(self.executor), in_flight=in_flight, clock=self.clock), ways)
+        room = Room(connections=1, strangers=1, calls=in_flight, calls_each=in_flight if each is None else each)
+        self.front = Front(Admission(run_calls=Ref(self.executor), room=room, clock=self.clock), ways)
 
-    def call(self) -> Reply:
-        asked, reply = exchange()
+    def call(self, session: str | None = "s", client: str | None = None) -> Reply:
+        asked, reply = exchange(session)
+        if session is None:
+            asked = replace(asked, dialect=V2025_11_25, caller=Caller(client=client))
         self.front.call(asked, "echo", RAW)
         return reply
 
@@ -88,6 +95,37 @@ def test_calls_over_the_cap_are_refused_and_everything_else_goes_on() -> None:
     door.front.answer(exchange()[0], Response(200))
     door.front.end_session(exchange()[0])
     assert door.front.unanswered == 5
+
+
+@pytest.mark.parametrize(
+    ("greedy", "other", "whose"),
+    [
+        ({"session": "a"}, {"session": "b"}, "session"),
+        ({"session": None, "client": "a"}, {"session": None, "client": "b"}, "client"),
+        ({"session": None}, {"session": None, "client": "b"}, "client"),
+        ({"session": "a"}, {"session": None, "client": "a"}, "session"),
+    ],
+)
+def test_one_principal_cannot_take_every_slot(
+    greedy: dict[str, str | None], other: dict[str, str | None], whose: str
+) -> None:
+    """Issue 5, section 6: calls in flight per principal; a session, or what a client of ``/mcp`` calls itself."""
+    door = Door(in_flight=10, each=2)
+    first, _ = door.call(**greedy), door.call(**greedy)
+
+    with pytest.raises(Busy, match=f"2 calls of this {whose} are in flight. Wait until some of them have ended."):
+        door.call(**greedy)
+    assert not door.call(**other).done
+    for message in door.told():
+        if isinstance(message, sessions.Admit):
+            message.call.exchange.reply.complete(Response(200))
+    while not door.audit.empty():
+        door.audit.get_nowait().call.exchange.reply.complete(Response(200))
+
+    assert first.done
+    assert [door.call(**greedy).done for _ in range(2)] == [False, False]
+    with pytest.raises(Busy):
+        door.call(**greedy)
 
 
 def test_there_is_an_end_to_everything_else_too() -> None:

@@ -46,7 +46,12 @@ class Desk:
     def begin(self, tool, **args):
         ticket = Ticket()
         context = Context(
-            ticket=ticket, cwd=self.home, home=self.home, limits=self.limits, jobs=Port(self.ref), clock=self.clock
+            ticket=ticket,
+            cwd=self.home,
+            home=self.home,
+            limits=self.limits,
+            jobs=Port(self.ref, self.runs.room),
+            clock=self.clock,
         )
         assert tool.run(tool.params(**args), context) is PENDING
         return ticket

@@ -178,12 +178,12 @@ def test_a_socket_in_a_short_place_is_said(run, tmp_path, monkeypatch):
 
 def test_too_few_open_files_are_said_with_the_number_that_is_needed(run, home, monkeypatch):
     """Issue §9: RLIMIT_NOFILE."""
-    home.config.write_text('{"limits": {"connections": 500}}')
+    home.config.write_text('{"limits": {"connections": 500, "jobs": 10}}')
     home.config.chmod(0o600)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
     ((verdict, fact, mend),) = findings(run, "files")
-    assert (verdict, fact) == ("warn", f"256 open files are allowed, {500 + checks.SPARE_FILES} may be needed")
-    assert "ulimit -Hn 564" in mend
+    assert (verdict, fact) == ("warn", f"256 open files are allowed, {500 + 256 + 60} may be needed")
+    assert "ulimit -Hn 816" in mend
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, resource.RLIM_INFINITY))
     assert findings(run, "files")[0][0] == "ok"
 

@@ -33,15 +33,19 @@ def test_an_almost_empty_file_gives_the_documented_defaults():
     )
     assert found.limits == schema.LimitSettings(
         in_flight=10_000,
-        connections=4096,
+        in_flight_each=None,
+        connections=12_288,
+        unauthenticated=2048,
         sessions=64,
         body_bytes=128 << 20,
         mcp_body_bytes=8 << 20,
         output_bytes=50 << 10,
+        jobs=1024,
         job_bytes=256 << 20,
     )
     assert found.xfer == schema.XferSettings(dufs="dufs", cloudflared="cloudflared")
     assert (found.approval.mode, found.approval.tools, found.audit.sync) == (Mode.YOLO, {}, False)
+    assert found.audit.bytes == 1 << 20
 
 
 def test_everything_that_can_be_set_arrives(tmp_path):
@@ -56,7 +60,7 @@ def test_everything_that_can_be_set_arrives(tmp_path):
     assert found.approval.mode is Mode.WRITE
     assert found.approval.tools == {"bash": Rule.PROMPT, "read": Rule.ALLOW}
     assert found.audit.sync is True
-    assert (found.limits.in_flight, found.limits.sessions, found.limits.connections) == (5, 2, 4096)
+    assert (found.limits.in_flight, found.limits.sessions, found.limits.connections) == (5, 2, 12_288)
     assert (found.xfer.dufs, found.xfer.cloudflared) == ("/opt/dufs", "cloudflared")
 
 
@@ -202,8 +206,9 @@ def test_every_field_has_a_dotted_name():
     assert schema.field_names() == (
         "port", "host", "token", "host_llm", "allowed_hosts", "cwd", "drain_s", "one_processor",
         "approval.mode", "approval.tools",
-        "approval.ask_caller", "approval.timeout_s", "audit.sync", "limits.in_flight", "limits.connections", "limits.sessions",
-        "limits.body_bytes", "limits.mcp_body_bytes", "limits.output_bytes", "limits.job_bytes",
+        "approval.ask_caller", "approval.timeout_s", "audit.sync", "audit.bytes",
+        "limits.in_flight", "limits.in_flight_each", "limits.connections", "limits.unauthenticated", "limits.sessions",
+        "limits.body_bytes", "limits.mcp_body_bytes", "limits.output_bytes", "limits.jobs", "limits.job_bytes",
         "observe.events", "observe.metrics", "observe.notify", "observe.traces", "tools.preset",
         "tools.off", "xfer.server", "xfer.overwrite", "xfer.zip", "xfer.hash", "xfer.stall_s", "xfer.upload_bytes",
             "xfer.dufs", "xfer.cloudflared",

@@ -1,7 +1,6 @@
 """A daemon with tools that only tests want: they hang, exit, come and go, and kill actors.
 
-Run as a script in the place of ``a2mcp serve``. ``JOURNAL_LIMIT`` in the environment sets the size at which the log
-rotates.
+Run as a script in the place of ``a2mcp serve``.
 """
 
 from __future__ import annotations
@@ -9,17 +8,15 @@ from __future__ import annotations
 import builtins
 import os
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from a2mcp.audit.journal import Journal
 from a2mcp.config.paths import home_from_environment
 from a2mcp.tools.registry import LocalHost
 from a2mcp.tools.result import PENDING, text
 from a2mcp.tools.spec import Lane, Tier, Tool, ToolSpec
-from actors import audit, ground
+from actors import audit
 from actors.daemon import Daemon, More
 
 if TYPE_CHECKING:
@@ -114,7 +111,5 @@ for each in (
     HOST.register(each)
 
 if __name__ == "__main__":
-    if "JOURNAL_LIMIT" in os.environ:
-        ground.Journal = partial(Journal, limit=int(os.environ["JOURNAL_LIMIT"]))  # type: ignore[misc, assignment]
     DAEMON.append(Daemon.start(home_from_environment(os.environ), More(hosts=(HOST,))))
     sys.exit(DAEMON[0].run())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import resource
 import socket
 import struct
 import threading
@@ -15,7 +14,7 @@ import psutil
 import pytest
 import wire
 from edge import SESSION, TOKEN, Edge, edge
-from harness import Daemon, running, until
+from harness import Daemon, until
 
 from a2mcp.http.server import channel as channels
 
@@ -350,95 +349,6 @@ def test_a_peer_that_never_reads_is_cut(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 # --- many ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def descriptors() -> Iterator[None]:
-    """Room for thousands of sockets in this process."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < 3000:
-        pytest.skip("the limit on open files is too low here")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3000), hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-@pytest.mark.usefixtures("descriptors")
-def test_over_a_thousand_idle_connections_are_no_burden(tmp_path: Path) -> None:
-    """Section 0 row 2: descriptors over 1023 end nothing; section 3, "alive": all given back."""
-    with running(tmp_path / "home") as daemon:
-        daemon.session()
-        until((daemon.home / "events.db-wal").exists, what="the store of events is open")
-        before = daemon.descriptors
-        idle = [wire.Line(daemon.port) for _ in range(1100)]
-        until(lambda: daemon.descriptors >= before + 1100, what="all are accepted")
-
-        client = daemon.session()
-        assert [client.ask("ping").result for _ in range(50)] == [{}] * 50
-        assert "hi" in client.call("bash", command="echo hi").text
-        idle[-1].send(wire.post(wire.INITIALIZE, daemon.token))
-        assert idle[-1].answer().status == 200
-        assert _busy_share(daemon.process.pid) < 0.3
-
-        for line in idle:
-            line.socket.close()
-        until(lambda: daemon.descriptors <= before + 4, what="all are given back")
-        daemon.alive()
-        assert daemon.stderr == ""
-
-
-def test_at_the_cap_new_connections_wait_and_are_served_when_there_is_room(tmp_path: Path) -> None:
-    """Issue, HTTP edge: the limit on connections; accepting pauses without spinning, and recovers."""
-    with running(tmp_path / "home", settings={"limits": {"connections": 10}}) as daemon:
-        lines = [wire.Line(daemon.port) for _ in range(10)]
-        for line in lines:
-            line.send(wire.post(wire.INITIALIZE, daemon.token))
-            assert line.answer().status == 200
-        late = wire.Line(daemon.port)
-        late.send(wire.post(wire.INITIALIZE, daemon.token))
-
-        assert late.silent(0.3)
-        assert _busy_share(daemon.process.pid) < 0.3
-        lines.pop().socket.close()
-
-        assert late.answer().status == 200
-        for line in (late, *lines):
-            line.socket.close()
-        daemon.alive()
-
-
-def test_without_descriptors_accepting_pauses_and_recovers(tmp_path: Path) -> None:
-    """Section 0 row 9: EMFILE neither spins nor floods the log, and those who are connected are served."""
-    if not hasattr(resource, "prlimit"):
-        pytest.skip("prlimit is Linux's")
-    with running(tmp_path / "home") as daemon:
-        pid = daemon.process.pid
-        client = daemon.session()
-        highest = max(int(entry.name) for entry in (psutil_fds(pid)))
-        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 3, limits[1]))
-
-        lines = [wire.Line(daemon.port) for _ in range(12)]
-        lines[-1].send(wire.post(wire.INITIALIZE, daemon.token))
-        until(lambda: "cannot accept connections for now" in daemon.stderr, what="the pause is told")
-
-        assert _busy_share(pid, seconds=1.0) < 0.3
-        assert client.ask("ping").result == {}
-        assert daemon.stderr.count("\n") <= 5
-        for line in lines[:6]:
-            line.socket.close()
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
-        assert lines[-1].answer().status == 200
-        for line in lines[6:]:
-            line.socket.close()
-        daemon.alive()
-
-
-def psutil_fds(pid: int) -> list[Path]:
-    """The descriptors of a process."""
-    from pathlib import Path
-
-    return list(Path(f"/proc/{pid}/fd").iterdir())
 
 
 def test_urgent_data_does_not_spin_the_loop(shared_daemon: Daemon) -> None:

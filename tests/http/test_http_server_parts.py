@@ -22,7 +22,7 @@ from a2mcp.http.guard import Guard
 from a2mcp.http.routes import BRIDGE, RESERVED, route_for
 from a2mcp.http.server import responses
 from a2mcp.http.server.heads import CACHE_ENTRIES, CACHED_BYTES, HeadCache
-from a2mcp.http.server.listen import HEADROOM, affordable_connections, bind
+from a2mcp.http.server.listen import HEADROOM, PER_COMMAND, affordable_connections, bind
 from a2mcp.http.server.parked import Parked
 from a2mcp.http.server.parser import RequestParser
 from a2mcp.http.server.poller import READ, WRITE, Poller, SocketMap
@@ -445,12 +445,12 @@ def test_connections_are_as_many_as_the_machine_affords(monkeypatch: pytest.Monk
     monkeypatch.setattr(resource, "setrlimit", lambda _what, limits: raised.append(limits))
     for limits, wanted, expected in (
         ((1024, 20_000), 4096, 4096),
-        ((1024, 1024), 4096, 1024 - HEADROOM),
+        ((1024, 1024), 4096, 1024 - HEADROOM - 10 * PER_COMMAND),
         ((64, 64), 4096, 32),
         ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), 4096, 4096),
         ((20_000, 20_000), 100, 100),
     ):
         monkeypatch.setattr(resource, "getrlimit", lambda _what, limits=limits: limits)
-        assert affordable_connections(wanted) == expected
+        assert affordable_connections(wanted, commands=10) == expected
 
-    assert raised == [(4096 + HEADROOM, 20_000), (1024, 1024), (64, 64)]
+    assert raised == [(4096 + HEADROOM + 10 * PER_COMMAND, 20_000), (1024, 1024), (64, 64)]

@@ -12,6 +12,7 @@ from command_calls import Shell, Ticket, text_of
 
 from a2mcp.errors import Busy
 from a2mcp.host import process
+from a2mcp.host.jobroom import JobRoom
 from a2mcp.tools import bash
 from a2mcp.tools.context import Context, Limits
 
@@ -416,10 +417,13 @@ def test_a_system_that_cannot_start_it_is_explained(shell, monkeypatch, error, w
 
 
 def test_a_command_that_nobody_takes_over_is_killed(shell, tmp_path):
-    """Ours: the jobs actor's mailbox is full."""
+    """Ours: the jobs actor's mailbox is full. Its place is free again."""
     taken = []
+    room = JobRoom(running=1, job_bytes=0)
 
     class Full:
+        take_place, give_place_back = room.take, room.give_back
+
         def start(self, _ticket, child, _tell):
             taken.append(child)
             raise Busy("jobs is busy.")
@@ -428,3 +432,4 @@ def test_a_command_that_nobody_takes_over_is_killed(shell, tmp_path):
     with pytest.raises(Busy):
         bash.run(bash.BashParams(command="sleep 60"), context)
     assert taken[0].popen.returncode == -signal.SIGKILL
+    room.take()

@@ -36,6 +36,9 @@ BODY_GRACE_S: Final = 20.0
 BODY_BYTES_PER_S: Final = 1024
 IDLE_S: Final = 120.0
 SEND_STALL_S: Final = 60.0
+SPARED_S: Final = 0.5
+STALLED_S: Final = 5.0
+"""How long a connection may do nothing, and a transfer stand still, when all connections are taken."""
 HALF_CLOSE_GRACE_S: Final = 2.0
 """How long a peer that ended its side still gets its answer: enough for ``nc -N``, short for one that has gone."""
 LINGER_S: Final = 2.0
@@ -66,6 +69,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             guard=server.guard,
             cache=server.heads,
             sinks=server.sinks,
+            shown_token=self._shown_token,
             # A Unix socket has no address and is here.
             from_here=not addr or is_loopback(str(addr[0])),
         )
@@ -75,6 +79,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         self._lingered = 0
         self._last_request = False
         self._unread = False
+        self._known = False
 
     # --- reading: the loop thread ---------------------------------------------------------------------------------
 
@@ -124,6 +129,18 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         sink = None if self.request is None else self.request.sink
         if sink is not None and sink.full:
             sink.when_room(partial(self.server.look_again, self))
+
+    def _shown_token(self) -> None:
+        if not self._known:
+            self._known = True
+            self.server.guests.known(self)
+
+    def in_use(self, now: float) -> bool:
+        """Whether somebody waits for what is done on this connection, or it still moves."""
+        if self.requests:
+            return True
+        idle = self.request is None and not self.outbox.size
+        return now - self.active_at < (SPARED_S if idle else STALLED_S)
 
     def _peer_ended(self) -> None:
         with self.requests_lock:
@@ -281,7 +298,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         with self.outbuf_lock:
             self.outbox.close()
             self.outbuf_lock.notify_all()
-        self.server.one_less()
+        self.server.left(self)
         if self.request is not None:
             self.request.close()  # Half an upload leaves nothing behind.
         with self.requests_lock:

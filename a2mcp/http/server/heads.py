@@ -48,12 +48,14 @@ class ParsedHead(msgspec.Struct, frozen=True):
 class Remembered:
     """A parsed head, and what is found out about it later. Equal bytes share one, in the loop's thread alone."""
 
-    __slots__ = ("allowed_in", "environ", "head")
+    __slots__ = ("allowed_in", "environ", "head", "shows_token")
 
     def __init__(self, head: ParsedHead) -> None:
         self.head = head
         self.allowed_in = -1
         """The guard's generation in which this head was let in."""
+        self.shows_token = False
+        """Whether it was let in because of the token."""
         self.environ = _environ_of(head)
         """The part of the WSGI environment that the head decides; to be copied, not changed."""
 

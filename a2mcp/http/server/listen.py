@@ -10,7 +10,9 @@ from typing import Final
 from a2mcp.errors import CannotListen
 
 HEADROOM: Final = 256
-"""Descriptors kept for everything that is not a connection: log, pipes of commands, files being read."""
+"""Descriptors kept for everything that is neither a connection nor a command: log, files being read."""
+PER_COMMAND: Final = 6
+"""Descriptors of a running command: three pipes, two files, the process."""
 
 
 def bind(host: str, port: int) -> tuple[socket.socket, bool]:
@@ -49,14 +51,25 @@ def _bind(host: str, port: int) -> socket.socket:
     return sock
 
 
-def affordable_connections(wanted: int) -> int:
-    """Raise the soft limit on descriptors as far as needed and allowed; how many connections that gives."""
+def affordable_connections(wanted: int, *, commands: int) -> int:
+    """Raise the soft limit on descriptors as far as needed and allowed; how many connections that gives.
+
+    Args:
+        wanted: connections.
+        commands: how many may run beside them.
+    """
+    others = descriptors_beside(commands)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted + HEADROOM
+    needed = wanted + others
     if soft != resource.RLIM_INFINITY and soft < needed:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY:
         return wanted
     # Where descriptors are few, half of them are for connections: one connection would be no service.
-    return max(1, min(wanted, soft - min(HEADROOM, soft // 2)))
+    return max(1, min(wanted, soft - min(others, soft // 2)))
+
+
+def descriptors_beside(commands: int) -> int:
+    """How many descriptors the daemon needs beside its connections when so many commands run."""
+    return HEADROOM + PER_COMMAND * commands

@@ -13,6 +13,8 @@ from a2mcp.errors import BodyTooLarge, HeadersTooLarge, InvalidRequest, NotImple
 from a2mcp.http.server.sinks import Sink, Sinks, no_sinks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from waitress.adjustments import Adjustments
 
     from a2mcp.http.guard import Judge
@@ -52,14 +54,22 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
     environ: dict[str, Any]
     """The part of the WSGI environment that the head decides; to be copied, not changed."""
 
-    def __init__(
-        self, adj: Adjustments, guard: Judge, cache: HeadCache, sinks: Sinks = no_sinks, *, from_here: bool = False
+    def __init__(  # noqa: PLR0913  # The last two have names at the call.
+        self,
+        adj: Adjustments,
+        guard: Judge,
+        cache: HeadCache,
+        sinks: Sinks = no_sinks,
+        *,
+        from_here: bool = False,
+        shown_token: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(adj)
         self.from_here = from_here
         self._guard = guard
         self._cache = cache
         self._sinks = sinks
+        self._shown_token = shown_token
         self.sink: Sink | None = None
         """Where the body goes, when it does not go into memory."""
         self._refusal: RequestError | None = None
@@ -113,6 +123,9 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
                 return
             if self._guard.judges_by_head(self.raw_path):
                 remembered.allowed_in = generation
+                remembered.shows_token = self._guard.asks_for_token(self.raw_path)
+        if remembered.shows_token:
+            self._shown_token()
         try:
             self.body_rcv = self._receiver()
         except RequestError as refusal:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import queue
 import socket
 import sys
 import threading
@@ -19,10 +18,12 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
-from a2mcp.host import affinity
+from a2mcp.http.server.bodies import INLINE_BYTES, Bodies
 from a2mcp.http.server.channel import LOOKAHEAD, TURN_BYTES, Channel
+from a2mcp.http.server.guests import LOOK_AGAIN_S, Guests
 from a2mcp.http.server.heads import HeadCache
 from a2mcp.http.server.poller import READ, WRITE, Poller, SocketMap
+from a2mcp.http.server.seldom import Seldom
 from a2mcp.http.server.sinks import Sinks, no_sinks
 
 if TYPE_CHECKING:
@@ -31,13 +32,10 @@ if TYPE_CHECKING:
     from a2mcp.http.guard import Judge
 
 BACKLOG: Final = 1024
-ACCEPTS_AT_ONCE: Final = 64
 TICK_S: Final = 1.0
 DRAIN_TICK_S: Final = 0.02
 """While draining: how soon after the last answer the process may end."""
 HEADER_BYTES: Final = 32 * 1024
-INLINE_BODY_BYTES: Final = 64 * 1024
-"""A larger body is decoded on another thread: decoding holds up every connection."""
 LEAST_TURN_BYTES: Final = 128 * 1024
 RECV_BYTES: Final = 64 * 1024
 """Read at a time: enough that an upload is not read in crumbs, and little enough that others get their turn."""
@@ -53,30 +51,33 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         sock: a bound socket, not yet listening.
         guard: what judges the head of each request, and the size of its body.
         connections: how many may be open; beyond it, accepting pauses.
+        strangers: how many of them may be of peers that have not shown the token.
         sinks: where large bodies go.
         on_tick: called once a second in the loop.
     """
 
     channel_class = Channel
 
-    def __init__(  # noqa: PLR0913  # The last three have names at the call.
+    def __init__(  # noqa: PLR0913  # All but the first two have names at the call.
         self,
         app: Any,
         sock: socket.socket,
         *,
         guard: Judge,
         connections: int,
+        strangers: int,
         sinks: Sinks = no_sinks,
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         self._poller = Poller()
         self._dirty: deque[Channel] = deque()
         self._ready: deque[Channel] = deque()
-        self._connections = connections
+        self.guests = Guests(connections, strangers)
         self._accept_again_at = 0.0
         self._next_tick = 0.0
         self._on_tick = on_tick
-        self._bodies: queue.SimpleQueue[Channel] | None = None
+        self._bodies = Bodies(self._serve)
+        self._seldom = Seldom()
         self._running = True
         # Reentrant: a signal handler may come while its own thread holds it.
         self._waking = threading.RLock()
@@ -115,19 +116,32 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         """Serve until ``finish``; everything but ``deliver`` of a channel happens in here."""
         self._thread = threading.get_ident()
         while self._running:
-            ready = list(self._poller.wait(DRAIN_TICK_S if self.draining else TICK_S))
+            ready = list(self._poller.wait(self._patience()))
             self.turn_bytes = max(LEAST_TURN_BYTES, TURN_BYTES // max(1, len(ready)))
+            newcomers = 0
             for fd, event in ready:
                 dispatcher = self._map.get(fd)
-                if dispatcher is None:
-                    continue
-                wasyncore.readwrite(dispatcher, event)
-                self._serve_ready()
-                self._settle(dispatcher)
+                if dispatcher is self:
+                    newcomers = event
+                elif dispatcher is not None:
+                    wasyncore.readwrite(dispatcher, event)
+                    self._serve_ready()
+                    self._settle(dispatcher)
+            if newcomers:
+                # Last: one of them may be given the descriptor of a connection whose event has not been looked at.
+                wasyncore.readwrite(self, newcomers)
+                self._settle(self)
             self._serve_ready()
             self._settle_dirty()
+            for channel in self.guests.give_way(self.active_channels.values()):
+                channel.handle_close()
             self._tick()
         self._close_all()
+
+    def _patience(self) -> float:
+        if self.draining:
+            return DRAIN_TICK_S
+        return TICK_S if self.guests.has_room(self.active_channels) else LOOK_AGAIN_S
 
     def add_task(self, channel: Channel) -> None:
         """Start the request at the head of a channel's queue. Called by the channel, from any thread."""
@@ -144,8 +158,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
     def _serve_ready(self) -> None:
         while self._ready:
             channel = self._ready.popleft()
-            if channel.next_body_bytes() > INLINE_BODY_BYTES:
-                self._decode_elsewhere(channel)
+            if channel.next_body_bytes() > INLINE_BYTES:
+                self._bodies.serve(channel)
             else:
                 self._serve(channel)
 
@@ -156,22 +170,6 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         except Exception:  # The rim: one request must not end the loop, nor the thread of the big bodies.
             logger.exception("[a2mcp] internal error:")
             channel.abandon()
-
-    def _decode_elsewhere(self, channel: Channel) -> None:
-        if self._bodies is None:
-            bodies: queue.SimpleQueue[Channel] = queue.SimpleQueue()
-            try:
-                threading.Thread(target=self._serve_bodies, args=(bodies,), name="Bodies", daemon=True).start()
-            except RuntimeError:  # The machine has no thread left: better slow for everybody than not at all.
-                self._serve(channel)
-                return
-            self._bodies = bodies
-        self._bodies.put(channel)
-
-    def _serve_bodies(self, bodies: queue.SimpleQueue[Channel]) -> None:
-        affinity.spread()
-        while True:
-            self._serve(bodies.get())
 
     def _settle(self, dispatcher: Any) -> None:
         fd = dispatcher._fileno  # noqa: SLF001  # Waitress's name for it; None once it is closed.
@@ -190,11 +188,11 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
 
     def readable(self) -> bool:
         """Whether to watch for new connections."""
-        return bool(self.accepting and not self._accept_again_at and len(self.active_channels) < self._connections)
+        return bool(self.accepting and not self._accept_again_at and self.guests.has_room(self.active_channels))
 
     def handle_accept(self) -> None:
         """Take the connections that wait, some at a time so that those there already are served too."""
-        for _ in range(ACCEPTS_AT_ONCE):
+        for _ in range(self.guests.at_once):
             if not self.readable():
                 return
             try:
@@ -206,12 +204,19 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
                 return
             try:
                 self.set_socket_options(conn)
-                Channel(self, conn, addr, self.adj, map=self._map)
+                self._take_in(Channel(self, conn, addr, self.adj, map=self._map))
             except OSError:
                 conn.close()  # The peer has left already.
 
-    def one_less(self) -> None:
-        """A connection has ended: at the cap, the next one may come. Called in the loop."""
+    def _take_in(self, channel: Channel) -> None:
+        leaving = self.guests.came(channel)
+        if leaving is not None:
+            self._seldom.warn("too many connections have not shown the token; the oldest of them are closed")
+            leaving.handle_close()
+
+    def left(self, channel: Channel) -> None:
+        """Take note that a connection has ended: at the cap, the next one may come. Called in the loop."""
+        self.guests.left(channel)
         if self.accepting:
             self._settle(self)
 
@@ -219,7 +224,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         if cause.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
             # Watching on would spin: the connection that cannot be taken stays ready.
             self._accept_again_at = time.monotonic() + TICK_S
-            logger.warning("[a2mcp] cannot accept connections for now: %s", cause.strerror)
+            self._seldom.warn("cannot accept connections for now", f": {cause.strerror}")
 
     def maintenance(self, now: float) -> None:
         """Close what is overdue. ``now`` is monotonic: a jump of the wall clock closes nothing."""
