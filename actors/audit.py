@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
+from a2mcp.audit.chain import Link
 from a2mcp.audit.journal import Counts, Journal
 from a2mcp.audit.record import done_line, event_line, start_line
 from a2mcp.clock import Clock, iso
@@ -76,7 +77,11 @@ class GetCounts(Ask[Counts], frozen=True):
     """Ask what became of the records so far."""
 
 
-Command = Start | Done | Event | GetCounts
+class GetLast(Ask[Link], frozen=True):
+    """Ask which record was written last."""
+
+
+Command = Start | Done | Event | GetCounts | GetLast
 
 
 class AuditWriter(Actor[Command]):
@@ -112,7 +117,7 @@ class AuditWriter(Actor[Command]):
         for item in batch:
             self.handle_one(item)
 
-    def receive(self, message: Command) -> Counts | None:
+    def receive(self, message: Command) -> Counts | Link | None:
         """Pass on a message whose record is written."""
         match message:
             case Start(call=call, then=then, message=following):
@@ -123,9 +128,15 @@ class AuditWriter(Actor[Command]):
                 _go_on(message)
             case GetCounts():
                 return self._journal.counts
+            case GetLast():
+                return self._journal.last
             case _:
                 assert_never(message)
         return None
+
+    def on_start(self) -> None:
+        """Read where the chain stands: what is cut off from now on is noticed."""
+        _ = self._journal.last
 
     def on_stop(self) -> None:
         """Let go of the file."""
@@ -234,3 +245,8 @@ def record(  # noqa: PLR0913  # The record, and what comes after it.
 def counts(audit: Ref[Command]) -> Counts:
     """Ask what became of the records so far."""
     return audit.ask(GetCounts(), timeout=5)
+
+
+def last(audit: Ref[Command]) -> Link:
+    """Ask which record was written last."""
+    return audit.ask(GetLast(), timeout=5)

@@ -79,7 +79,7 @@ class Operator(Deskwork):
     def status(self) -> Status:
         """Tell how the daemon is doing."""
         system = self._system.refs
-        counts = audit.counts(system.audit)
+        counts, last = audit.counts(system.audit), audit.last(system.audit)
         return Status(
             url=f"{self._base}/mcp",
             bridge_url=f"{self._base}/",
@@ -92,7 +92,7 @@ class Operator(Deskwork):
             calls_in_flight=executor.running(system.executor),
             approvals_waiting=len(gate.waiting(system.gate)),
             jobs_running=jobs.running(system.jobs, kept=True),
-            audit=AuditFacts(written=counts.written, failures=counts.failures),
+            audit=AuditFacts(written=counts.written, failures=counts.failures, last=last.seq, hash=last.hash.decode()),
             tunnel=self._system.tunnel.facts,
             downloading=self._system.programs.downloading(),
             stopping=self._system.front.stopping,

@@ -114,16 +114,35 @@ def replace_counting(path: Path, target: Path) -> int:
     with contextlib.ExitStack() as stack:
         replaced: BinaryIO | None = None
         with contextlib.suppress(OSError):
-            replaced = stack.enter_context(open(target, "rb", opener=_open_to_read))
+            replaced = stack.enter_context(open_to_read(target))
         path.rename(target)
         return 0 if replaced is None else _count_lines(replaced)
 
 
-def _open_to_read(path: str, _flags: int) -> int:
-    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+def last_lines(path: Path, size: int) -> list[bytes]:
+    """The whole lines in the last ``size`` bytes of a file, and what follows the last line break.
+
+    Raises:
+        OSError: as ``open_to_read``.
+    """
+    with open_to_read(path) as file:
+        begin = max(0, os.fstat(file.fileno()).st_size - size)
+        lines = os.pread(file.fileno(), size, begin).split(b"\n")
+    return lines[1:] if begin else lines
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """Open a file; no link that lies in its place is followed, and no FIFO's writer is waited for.
+
+    Raises:
+        OSError: it is not there, is a link or no regular file, or cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def _count_lines(file: BinaryIO) -> int:
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        return 0
     return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(64 * 1024), b""))

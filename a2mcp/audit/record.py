@@ -57,6 +57,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename={"is_er
     ended: str | msgspec.UnsetType = msgspec.UNSET
     """Of a call that did not end by itself: ``cancelled`` by its caller, or ``aborted`` when the daemon stopped."""
     args: msgspec.Raw
+    seq: int | msgspec.UnsetType = msgspec.UNSET
+    """This and what follows is the line's place in the chain, which ``chain`` adds."""
+    prev: str | msgspec.UnsetType = msgspec.UNSET
+    hash: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import time
 from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -14,8 +16,6 @@ from a2mcp.cli import show
 from a2mcp.errors import UnusableFile
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from a2mcp.audit.query import Call, Filter
     from a2mcp.audit.record import Record
 
@@ -32,7 +32,15 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
     phase: str | None
     unfinished: bool
     last: int
+    verify: bool
+    expect: str | None
+    files: tuple[Path, ...]
     as_json: bool
+
+    @property
+    def choosy(self) -> bool:
+        """Whether some calls only are asked for."""
+        return self.follow or self.unfinished or any((self.tool, self.session, self.phase))
 
 
 @click.command()
@@ -42,17 +50,51 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--phase", type=click.Choice(["start", "done"]), help="Only calls of which this is the last known.")
 @click.option("--unfinished", is_flag=True, help="Only calls that never ended.")
 @click.option("--last", default=_SHOWN, show_default=True, type=click.IntRange(min=0), help="How many; 0 for all.")
+@click.option("--verify", is_flag=True, help="Look whether records were altered, removed, inserted or reordered.")
+@click.option("--expect", metavar="HASH", help="With --verify: the record with this hash must be there.")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @show.json_option
-def audit(**options: Any) -> None:
+@click.pass_context
+def audit(ctx: click.Context, /, **options: Any) -> None:
     """Show the calls in the audit log.
 
     The newest is the last. The daemon need not run.
-    """
-    from a2mcp.audit.query import Filter  # noqa: PLC0415 - the help reads no log
 
+    With --verify no calls are shown. FILES are copies of logs then, the oldest first. It exits with 0 when the log is
+    whole, with 1 when a record is not as it was written or the expected one is not there, and with 2 when a file cannot
+    be read.
+    """
     asked = _Options(**options)
+    _check(asked)
+    if asked.verify:
+        ctx.exit(int(not _verify(asked)))
+    _show(asked)
+
+
+def _check(asked: _Options) -> None:
     if asked.follow and asked.unfinished:
         raise click.UsageError("--follow shows records as they come and --unfinished calls that are over: choose one.")
+    if asked.verify and asked.choosy:
+        raise click.UsageError("--verify looks at every record: it goes with --expect, --json and files only.")
+    if not asked.verify and (asked.files or asked.expect is not None):
+        raise click.UsageError("files and --expect belong to --verify.")
+
+
+def _verify(asked: _Options) -> bool:
+    from a2mcp.cli import verifying  # noqa: PLC0415 - whoever looks at calls verifies nothing
+
+    home = show.current_home()
+    try:
+        return verifying.tell(home, asked.files, asked.expect, as_json=asked.as_json)
+    except OSError as error:
+        where = error.filename or home.audit
+        why = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        raise UnusableFile(f"{where} cannot be read: {why}.") from error
+
+
+def _show(asked: _Options) -> None:
+    from a2mcp.audit.query import Filter  # noqa: PLC0415 - the help reads no log
+
     path = show.current_home().audit
     wanted = Filter(tool=asked.tool, session=asked.session, phase=asked.phase)
     try:

@@ -38,6 +38,11 @@ def _stopping(facts: Status) -> Iterator[str]:
         yield "stopping           takes no more calls, and lets those in flight finish"
 
 
+def _last_record(facts: Status) -> Iterator[str]:
+    if facts.audit.last:
+        yield f"last record        {facts.audit.last}, hash {facts.audit.hash}"
+
+
 def _downloading(facts: Status) -> Iterator[str]:
     if (one := facts.downloading) is not None:
         of = "" if one.total is None else f" of {one.total}"
@@ -58,6 +63,7 @@ def describe(facts: Status) -> str:
             f"approvals waiting  {facts.approvals_waiting}{approve}",
             f"jobs running       {facts.jobs_running}",
             f"audit              {facts.audit.written} written, {facts.audit.failures} failures",
+            *_last_record(facts),
             f"tunnel             {_tunnel(facts)}",
             *_downloading(facts),
         )

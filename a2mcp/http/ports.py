@@ -43,6 +43,10 @@ class AuditFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Records since the start."""
     failures: int
     """Records that could not be written."""
+    last: int = 0
+    """The number of the last record in the log, of earlier runs too; 0 when there is none."""
+    hash: str = ""
+    """Its hash, which stands for the log up to it."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,10 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from a2mcp.audit import chain, logfile
 from a2mcp.audit import journal as module
-from a2mcp.audit import logfile
 from a2mcp.audit.journal import LIMIT, Counts, Journal, previous
 from a2mcp.clock import SystemClock
+
+HASH_BYTES = len(',"hash":""') + chain.HEX
+NAMED = chain.PREV_BYTES
+"""What the first line of a file takes more: it names the hash before it."""
 
 
 class HandClock(SystemClock):
@@ -53,8 +57,20 @@ def make(path, said):
 
 
 def line(n, size=100):
+    """A line that has this size in the log when it is the record n + 1 of its chain."""
     head = f'{{"n":{n},"pad":"'
-    return (head + "x" * (size - len(head) - 3) + '"}\n').encode()
+    return (head + "x" * (size - len(head) - len(f',"seq":{n + 1}') - HASH_BYTES - 3) + '"}\n').encode()
+
+
+def chained(*lines, after=chain.START):
+    """What these lines are in a file that begins with them."""
+    first, *rest = chain.join(lines, after)
+    return b"".join((chain.naming(first, after.hash), *rest))
+
+
+def link_of(*lines):
+    """What goes on from these lines when they are the first."""
+    return chain.link_of(chain.join(lines, chain.START)[-1])
 
 
 def numbers(*paths):
@@ -91,7 +107,7 @@ def test_a_group_is_written_with_one_write(make, path, monkeypatch):
     journal = make()
     journal.append([line(n) for n in range(64)])
     journal.append([])
-    assert sizes == [6400]
+    assert sizes == [6400 + NAMED]
     assert both(path) == list(range(64))
     assert journal.counts == Counts(written=64, failures=0, rotated_away=0)
 
@@ -174,7 +190,7 @@ def test_572_records_through_many_rotations_lose_none(make, path, tmp_path, monk
 
 def test_the_file_is_full_to_the_byte_before_it_is_rotated(make, path):
     """Seed, audit: rotating past 512 KB, not at it."""
-    journal = make(limit=1000)
+    journal = make(limit=1000 + NAMED)
     journal.append([line(n) for n in range(10)])
     assert not previous(path).exists()
     journal.append([line(10)])
@@ -184,10 +200,10 @@ def test_the_file_is_full_to_the_byte_before_it_is_rotated(make, path):
 def test_the_limit_is_512_kilobytes(make, path):
     """Seed, audit: past 512 KB."""
     journal = make()
-    journal.append([line(n, 1024) for n in range(512)])
+    journal.append([line(0, 1024 - NAMED), *(line(n, 1024) for n in range(1, 512))])
     assert (path.stat().st_size, previous(path).exists()) == (LIMIT, False)
     journal.append([line(512, 1024)])
-    assert (path.stat().st_size, previous(path).stat().st_size) == (1024, LIMIT)
+    assert (path.stat().st_size, previous(path).stat().st_size) == (1024 + NAMED, LIMIT)
 
 
 def test_a_line_larger_than_the_limit_is_written_all_the_same(make, path):
@@ -200,9 +216,9 @@ def test_a_line_larger_than_the_limit_is_written_all_the_same(make, path):
 
 def test_what_an_earlier_run_left_counts_towards_the_limit_and_the_rotation(make, path):
     """Ours: size and number of records come from the files, not from this run."""
-    previous(path).write_bytes(b"".join(line(n) for n in range(3)))
-    path.write_bytes(b"".join(line(n) for n in range(3, 12)))
-    journal = make(limit=1000)
+    previous(path).write_bytes(chained(*(line(n) for n in range(3))))
+    path.write_bytes(chained(*(line(n) for n in range(3, 12)), after=module.last_link(previous(path))))
+    journal = make(limit=1000 + 2 * NAMED)
     journal.append([line(12), line(13)])
     assert both(path) == list(range(3, 14))
     assert journal.counts == Counts(written=2, failures=0, rotated_away=3)
@@ -233,7 +249,7 @@ def test_a_fifo_in_place_of_the_older_generation_is_replaced(make, path):
 
 def test_a_group_larger_than_both_generations_keeps_its_end(make, path):
     """Ours: the log is a rolling window for one group too, and says what left it."""
-    journal = make(limit=1000)
+    journal = make(limit=1000 + NAMED)
     journal.append([line(n) for n in range(35)])
     assert both(path) == list(range(20, 35))
     assert journal.counts == Counts(written=35, failures=0, rotated_away=20)
@@ -297,7 +313,7 @@ def test_the_path_is_looked_at_once_in_a_while_only(make, path):
 
 def test_a_log_that_was_moved_is_not_rotated_over_a_generation(make, path):
     """Ours: a rotation by somebody else between two looks does not cost the generation they put aside."""
-    journal = make(clock=HandClock(), check_s=1, limit=1000)
+    journal = make(clock=HandClock(), check_s=1, limit=1000 + NAMED)
     journal.append([line(n) for n in range(10)])
     path.rename(previous(path))
     path.write_bytes(line(10))
@@ -308,33 +324,44 @@ def test_a_log_that_was_moved_is_not_rotated_over_a_generation(make, path):
 # --- torn lines ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cut", [1, 50, 99])
+@pytest.mark.parametrize("cut", [1, 50, 98])
 def test_a_torn_last_line_does_not_swallow_the_next_record(make, path, cut):
     """Row U02; issue 2 section 7: what a crash left is followed by a fresh line."""
-    path.write_bytes(line(0) + line(1)[:cut])
+    torn = chained(line(0), line(1))[: 100 + NAMED + cut]
+    path.write_bytes(torn)
     journal = make()
     journal.append([line(2)])
     journal.append([line(3)])
     journal.close()
     assert [n for n in both(path) if n != 1] == [0, 2, 3]
-    assert path.read_bytes() == line(0) + line(1)[:cut] + b"\n" + line(2) + line(3)
+    assert path.read_bytes() == torn + b"\n" + chained(line(2), line(3), after=link_of(line(0)))
+
+
+def test_a_last_line_that_lacks_only_its_line_break_is_a_record(make, path):
+    """Row U02: the chain goes on from it."""
+    whole = chained(line(0), line(1))
+    path.write_bytes(whole[:-1])
+    make().append([line(2)])
+    assert path.read_bytes() == whole + chained(line(2), after=link_of(line(0), line(1)))
 
 
 def test_every_prefix_of_a_group_is_mended(make, path):
     """Row U02: wherever the write was cut, whole records before and after it stay."""
-    group = b"".join(line(n, 30) for n in range(3))
+    group = chained(*(line(n, 80) for n in range(3)))
     for cut in range(len(group) + 1):
         path.write_bytes(group[:cut])
-        make().append([line(9, 30)])
-        assert numbers(path)[-1] == 9
-        assert numbers(path)[: cut // 30] == list(range(cut // 30))
+        make().append([line(9)])
+        # One that lacks only its line break is whole.
+        whole = max(0, (cut + 1 - NAMED) // 80)
+        assert numbers(path) == [*range(whole), 9]
+        assert module.last_link(path).seq == whole + 1
 
 
 def test_mending_counts_towards_the_limit(make, path):
     """Ours: the line break that mends is a byte like others."""
     path.write_bytes(b"x" * 100)
-    make(limit=200).append([line(0)])
-    assert path.stat().st_size == 100
+    make(limit=200 + NAMED).append([line(0)])
+    assert path.stat().st_size == 100 + NAMED
     assert previous(path).read_bytes() == b"x" * 100
 
 
@@ -344,7 +371,7 @@ def test_a_short_write_is_continued(make, path, monkeypatch):
     monkeypatch.setattr(logfile.os, "write", lambda fd, data: write(fd, data[:37]))
     journal = make()
     journal.append([line(n) for n in range(5)])
-    assert path.read_bytes() == b"".join(line(n) for n in range(5))
+    assert path.read_bytes() == chained(*(line(n) for n in range(5)))
     assert journal.counts == Counts(written=5, failures=0, rotated_away=0)
 
 
@@ -353,15 +380,16 @@ def test_a_full_file_system_loses_only_what_did_not_fit(tmp_path):
     script = """
         import json, resource, sys
         from pathlib import Path
+        from a2mcp.audit import chain
         from a2mcp.audit.journal import Journal
         from a2mcp.clock import SystemClock
         said = []
         journal = Journal(Path(sys.argv[1]), clock=SystemClock(), report=said.append)
         lines = [(json.dumps({"n": n, "pad": "x" * 80}) + "\\n").encode() for n in range(20)]
-        size = len(lines[0])
+        first, second, *_ = map(len, chain.join(lines, chain.START))
         def limit(n):
             resource.setrlimit(resource.RLIMIT_FSIZE, (n, resource.RLIM_INFINITY))
-        limit(size * 2 + size // 2)
+        limit(first + chain.PREV_BYTES + second + 50)
         journal.append(lines[:5])
         first = [journal.counts.written, journal.counts.failures]
         journal.append(lines[5:7])
@@ -385,7 +413,7 @@ def test_a_full_file_system_loses_only_what_did_not_fit(tmp_path):
 def test_the_records_before_a_failing_write_count_as_written(make, path, monkeypatch):
     """Row U04: the counter matches the file, also after a mended line."""
     path.write_bytes(b"torn")
-    write, room = os.write, [250]
+    write, room = os.write, [250 + NAMED]
 
     def narrow(fd, data):
         if not room[0]:

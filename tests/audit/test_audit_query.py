@@ -51,7 +51,7 @@ def test_a_call_is_its_two_records(path):
 
 def test_pairs_are_found_across_a_rotation(path):
     """Row U12: the start in the older generation, the end in the newer; exactly one end each."""
-    journal = Journal(path, clock=SystemClock(), limit=600)
+    journal = Journal(path, clock=SystemClock(), limit=900)
     names = [f"call-{n}" for n in range(4)]
     journal.append([start(name) for name in names])
     journal.append([done(name) for name in names])

@@ -106,7 +106,10 @@ def test_rotations_under_load_lose_no_record_uncounted(tmp_path: Path) -> None:
         assert json.loads(daemon.cli("status", "--json").stdout)["audit"] == {
             "written": 2 * CALLS + 2,
             "failures": 0,
+            "last": records[-1]["seq"],
+            "hash": records[-1]["hash"],
         }
+        assert daemon.cli("audit", "--verify").returncode == 0
         for name in ("a2mcp.log", "a2mcp.log.1"):
             assert (daemon.home / name).stat().st_size <= 512 * 1024
         seen = Counter(record["id"] for record in records)

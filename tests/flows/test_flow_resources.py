@@ -68,7 +68,9 @@ def test_a_token_on_a_command_line_is_left_out(asker, shared_daemon):
     job = asker.call("bash", command=f"echo {shared_daemon.token}; sleep 0.1", wait=0)["structuredContent"]["jobId"]
     asker.call("jobs", action="wait", id=job)
 
-    assert TOKEN_SHOWN in asker.read("a2mcp://audit")["text"]
+    text = asker.read("a2mcp://audit")["text"]
+    assert "echo <secret>" in text, "it is masked in the record itself"
+    assert shared_daemon.token not in text
     assert asker.read(f"a2mcp://jobs/{job}/output")["text"].startswith(TOKEN_SHOWN)
 
 
@@ -249,7 +251,7 @@ def test_a_client_is_named_in_the_log(daemon):
     records = [record for record in daemon.audit() if record["phase"] == "done"]
     assert [record.get("client") for record in records] == [("tester " * 30)[:80], "modern tests", None, "bridged"]
     assert [list(record) for record in daemon.audit()][-3:-2] == [
-        ["ts", "id", "sid", "phase", "tool", "isError", "args"]
+        ["ts", "id", "sid", "phase", "tool", "isError", "args", "seq", "hash"]
     ]
     assert "bridged" in daemon.cli("audit").stdout
 
