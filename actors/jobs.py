@@ -13,8 +13,9 @@ from a2mcp.errors import Internal, ToolError
 from a2mcp.host.jobbook import JobBook
 from a2mcp.host.joblog import Ending, JobLog, Page, Record, Stream
 from a2mcp.host.jobroom import JobRoom
+from a2mcp.host.kin import here
 from a2mcp.host.run import Watcher
-from a2mcp.host.runs import Runs
+from a2mcp.host.runs import Counts, Runs
 from a2mcp.tools import jobs as tool
 from a2mcp.tools.commandtext import command_result
 from a2mcp.tools.context import SILENT
@@ -77,11 +78,8 @@ class StopAll(Message, frozen=True):
     grace_s: float
 
 
-class GetRunning(Ask[int], frozen=True):
-    """Ask how many commands are looked after."""
-
-    kept: bool = False
-    """Only those that have become jobs."""
+class GetCounts(Ask[Counts], frozen=True):
+    """Ask how many commands there are."""
 
 
 class GetReport(Ask["Report | ToolError"], frozen=True):
@@ -109,7 +107,7 @@ class GetRecords(Ask[tuple[Record, ...]], frozen=True):
     """Ask how every job stands, oldest first."""
 
 
-JobsMessage = Started | Serve | Cancel | StopAll | GetRunning | GetReport | GetPage | Stop | GetRecords
+JobsMessage = Started | Serve | Cancel | StopAll | GetCounts | GetReport | GetPage | Stop | GetRecords
 
 
 def runs_for(home: Path, clock: Clock, limits: Limits, saved: Callable[[Record], None] | None = None) -> Runs:
@@ -123,7 +121,7 @@ def runs_for(home: Path, clock: Clock, limits: Limits, saved: Callable[[Record],
     """
     log = JobLog(home / "jobs", saved=saved) if saved is not None else JobLog(home / "jobs")
     room = JobRoom(running=limits.jobs, job_bytes=limits.job_bytes)
-    return Runs(clock=clock, log=log, room=room, output_bytes=limits.output_bytes)
+    return Runs(clock=clock, log=log, room=room, output_bytes=limits.output_bytes, kin=here())
 
 
 class Jobs(Actor[JobsMessage]):
@@ -167,8 +165,8 @@ class Jobs(Actor[JobsMessage]):
                 self._runs.cancel(message.call_id)
             case StopAll():
                 self._runs.stop_all(message.grace_s)
-            case GetRunning(kept=kept):
-                return len(self._runs.jobs) if kept else self._runs.running()
+            case GetCounts():
+                return self._runs.counts()
             case GetReport(job=job):
                 return _or_error(lambda: self._book.report(job))
             case GetPage(job=job, stream=stream, offset=offset, limit=limit):
@@ -242,9 +240,9 @@ def _progress_of(tell: Teller) -> Progress | None:
     return lambda written, line: tell.progress(written, None, line)
 
 
-def running(jobs: Ref[JobsMessage], *, kept: bool = False) -> int:
-    """Ask how many commands are looked after, or how many of them have become jobs."""
-    return jobs.ask(GetRunning(kept=kept), timeout=5)
+def counts(jobs: Ref[JobsMessage]) -> Counts:
+    """Ask how many commands there are."""
+    return jobs.ask(GetCounts(), timeout=5)
 
 
 def records(jobs: Ref[JobsMessage]) -> tuple[Record, ...]:

@@ -80,6 +80,7 @@ class Operator(Deskwork):
         """Tell how the daemon is doing."""
         system = self._system.refs
         counts, last = audit.counts(system.audit), audit.last(system.audit)
+        commands = jobs.counts(system.jobs)
         return Status(
             url=f"{self._base}/mcp",
             bridge_url=f"{self._base}/",
@@ -91,7 +92,8 @@ class Operator(Deskwork):
             sessions=sessions.count(system.sessions),
             calls_in_flight=executor.running(system.executor),
             approvals_waiting=len(gate.waiting(system.gate)),
-            jobs_running=jobs.running(system.jobs, kept=True),
+            jobs_running=commands.kept,
+            orphans=commands.orphans,
             audit=AuditFacts(written=counts.written, failures=counts.failures, last=last.seq, hash=last.hash.decode()),
             tunnel=self._system.tunnel.facts,
             downloading=self._system.programs.downloading(),
@@ -143,6 +145,7 @@ class Operator(Deskwork):
                 command=record.command,
                 state=record.state,
                 pid=record.pid,
+                processes=record.pids,
                 started_at=record.started_at,
                 exit_code=record.exit_code,
                 output_bytes=record.output_bytes,

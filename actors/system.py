@@ -90,7 +90,7 @@ class System(msgspec.Struct, frozen=True):
 
     def commands_run(self) -> bool:
         """Whether a command that was told to end has not ended yet. Waits for the actor's answer."""
-        return jobs.running(self.refs.jobs) > 0
+        return jobs.counts(self.refs.jobs).running > 0
 
     def close_tunnel(self, *, at_once: bool) -> None:
         """Begin to close the tunnel, and end a download; their actors see to the end of it when they are stopped."""

@@ -43,6 +43,11 @@ def _last_record(facts: Status) -> Iterator[str]:
         yield f"last record        {facts.audit.last}, hash {facts.audit.hash}"
 
 
+def _orphans(facts: Status) -> Iterator[str]:
+    if facts.orphans:
+        yield f"orphans            {facts.orphans}, of a daemon that was killed  (see `a2mcp jobs`)"
+
+
 def _downloading(facts: Status) -> Iterator[str]:
     if (one := facts.downloading) is not None:
         of = "" if one.total is None else f" of {one.total}"
@@ -62,6 +67,7 @@ def describe(facts: Status) -> str:
             f"calls in flight    {facts.calls_in_flight}",
             f"approvals waiting  {facts.approvals_waiting}{approve}",
             f"jobs running       {facts.jobs_running}",
+            *_orphans(facts),
             f"audit              {facts.audit.written} written, {facts.audit.failures} failures",
             *_last_record(facts),
             f"tunnel             {_tunnel(facts)}",

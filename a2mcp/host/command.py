@@ -23,7 +23,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     wait_s: float = DEFAULT_WAIT_S
     """After this long the call is answered and the command goes on as a job."""
     timeout_s: float | None = None
-    """After this long the whole process group is ended."""
+    """After this long the command and all it started are ended."""
 
     @property
     def keeps_stdin(self) -> bool:

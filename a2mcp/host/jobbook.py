@@ -17,12 +17,13 @@ from a2mcp.host.run import Report, Watcher, shares
 from a2mcp.host.runs import GRACE_S
 
 if TYPE_CHECKING:
-    from a2mcp.host.groups import Identity
     from a2mcp.host.joblog import Record, Stream
     from a2mcp.host.runs import Runs
     from a2mcp.types import JobId
 
 _LOOK_S: Final = 0.1
+_KILL_PATIENCE_S: Final = 1.0
+"""After KILL; who is there then cannot be ended by us."""
 
 
 class JobBook:
@@ -38,6 +39,7 @@ class JobBook:
 
     def records(self) -> list[Record]:
         """Say how every job stands, oldest first."""
+        self._runs.orphans.look()
         live = [self._runs.record(run) for run in self._runs.jobs.values()]
         names = {record.id for record in live}
         stored = [record for record in self._log.all() if record.id not in names]
@@ -50,6 +52,8 @@ class JobBook:
             ToolError: there is no such job.
         """
         run = self._runs.jobs.get(job)
+        if run is None:
+            self._runs.orphans.look()
         found = self._log.load(job) if run is None else self._runs.record(run)
         if found is None:
             raise ToolError(f"There is no job {job!a}.", hint="Call jobs with action=list for those that exist.")
@@ -100,10 +104,11 @@ class JobBook:
             self._runs.stop(run, watcher)
             return
         record = self.record(job)
-        if record.state is not State.ORPHAN or record.identity is None:
+        if record.state is not State.ORPHAN:
             watcher.tell(self._stored(record))
             return
-        record.identity.signal_group(signal.SIGTERM)
+        for one in self._runs.orphans.of(record):
+            one.send(signal.SIGTERM, signal.SIGCONT)
         self._runs.loop.timers.after(_LOOK_S, lambda: self._see_orphan(record, watcher, GRACE_S))
 
     def write(self, job: JobId, data: bytes) -> None:
@@ -119,14 +124,18 @@ class JobBook:
         self._runs.feed(run, data)
 
     def _see_orphan(self, record: Record, watcher: Watcher, left_s: float) -> None:
-        """Wait for a process whose end nobody is told of; kill it when the grace is over."""
-        identity: Identity | None = record.identity
-        if identity is not None and identity.alive():
+        """Wait for processes whose end nobody is told of; kill them when the grace is over."""
+        left = self._runs.orphans.of(record)
+        if left and left_s > -_KILL_PATIENCE_S:
             if left_s <= 0:
-                identity.signal_group(signal.SIGKILL)
+                for one in left:
+                    one.send(signal.SIGKILL)
             self._runs.loop.timers.after(_LOOK_S, lambda: self._see_orphan(record, watcher, left_s - _LOOK_S))
             return
-        ended = msgspec.structs.replace(record, state=State.ENDED, ending=Ending.STOPPED)
+        if left:
+            watcher.tell(self._stored(record))
+            return
+        ended = msgspec.structs.replace(record, state=State.ENDED, ending=Ending.STOPPED, survivors=())
         self._log.save(ended)
         watcher.tell(self._stored(ended))
 

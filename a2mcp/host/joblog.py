@@ -32,6 +32,8 @@ _ID: Final = re.compile(f"j[{_ALPHABET}]{{8}}")
 _TRIES: Final = 8
 KEEP_JOBS: Final = 64
 KEEP_BYTES: Final = 1 << 30
+MOST_SURVIVORS: Final = 16
+"""How many of those who outlived a command are written down."""
 
 
 class State(enum.StrEnum):
@@ -39,10 +41,10 @@ class State(enum.StrEnum):
 
     RUNNING = "running"
     BACKGROUND = "background"
-    """It ended, but something it started still holds its output open."""
+    """It ended, but something it started still runs."""
     ENDED = "ended"
     ORPHAN = "orphan"
-    """It still runs, but the daemon that ran it is gone, and with it the end of its output."""
+    """Something of it still runs, but the daemon that ran it is gone, and with it the end of its output."""
     LOST = "lost"
     """The daemon that ran it is gone, and so is the command; nobody saw how it ended."""
 
@@ -84,7 +86,23 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int = 0
     """Bytes of output that nothing keeps."""
     group_remains: bool = False
-    """A process of the command outlived it without holding its output."""
+    """A process of the command outlived it, and nobody looks after that one."""
+    mark: str = ""
+    """What the command and all it started carry in their environment."""
+    survivors: tuple[Identity, ...] = ()
+    """Who outlived the command, as last seen."""
+
+    @property
+    def processes(self) -> tuple[Identity, ...]:
+        """Who runs, or ran, for the command, as far as it was written down."""
+        return self.survivors if self.identity is None else (self.identity, *self.survivors)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes that run for the command, as far as they are known."""
+        if self.state in (State.BACKGROUND, State.ORPHAN):
+            return tuple(one.pid for one in self.survivors) or (self.pid,)
+        return (self.pid,) if self.state is State.RUNNING else ()
 
     @property
     def background_remains(self) -> bool:
@@ -119,7 +137,7 @@ class JobLog:
         keep_bytes: int = KEEP_BYTES,
         saved: Callable[[Record], None] = lambda _record: None,
     ) -> None:
-        self._folder = folder
+        self.folder = folder
         self._saved = saved
         self._keep = keep
         self._keep_bytes = keep_bytes
@@ -137,11 +155,11 @@ class JobLog:
     def _make_folder(self, job: JobId) -> bool:
         """Make the folder of a job where one can be made; False when another job has this name."""
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:  # Also what is there and no folder, which says "exists" like a name that is taken.
             return True
         try:
-            (self._folder / job).mkdir(mode=0o700)
+            (self.folder / job).mkdir(mode=0o700)
         except FileExistsError:
             return False
         except OSError:
@@ -151,7 +169,7 @@ class JobLog:
     def open_output(self, job: JobId, stream: Stream) -> int | None:
         """Make the file of one stream and return its descriptor, or ``None`` when it cannot be made."""
         try:
-            return os.open(self._folder / job / stream, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            return os.open(self.folder / job / stream, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError:
             return None
 
@@ -162,7 +180,7 @@ class JobLog:
         self._unwritten.pop(record.id, None)
         # NOTE: not synced: a power cut ends the command as well, and waiting for the disk would hold up the others.
         try:
-            write_atomic(self._folder / record.id / _META, msgspec.json.encode(record), mode=0o600, sync=False)
+            write_atomic(self.folder / record.id / _META, msgspec.json.encode(record), mode=0o600, sync=False)
         except OSError:
             self._unwritten[record.id] = record
             while len(self._unwritten) > self._keep:
@@ -176,7 +194,7 @@ class JobLog:
         if (unwritten := self._unwritten.get(JobId(job))) is not None:
             return unwritten
         try:
-            record = msgspec.json.decode((self._folder / job / _META).read_bytes(), type=Record)
+            record = msgspec.json.decode((self.folder / job / _META).read_bytes(), type=Record)
         except (OSError, msgspec.DecodeError):
             return None
         return self._honest(record)
@@ -193,7 +211,7 @@ class JobLog:
             ToolError: the output is gone.
         """
         try:
-            with (self._folder / job / stream).open("rb") as file:
+            with (self.folder / job / stream).open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
                 start = min(offset, size) if offset >= 0 else max(0, size + offset)
                 file.seek(start)
@@ -206,7 +224,7 @@ class JobLog:
     def size(self, job: JobId, stream: Stream) -> int:
         """Bytes kept of a stream."""
         try:
-            return (self._folder / job / stream).stat().st_size
+            return (self.folder / job / stream).stat().st_size
         except OSError:
             return 0
 
@@ -221,27 +239,30 @@ class JobLog:
             kept += 1
             kept_bytes += self.size(record.id, "stdout") + self.size(record.id, "stderr")
             if kept > self._keep or (kept_bytes > self._keep_bytes and kept > 1):
-                shutil.rmtree(self._folder / record.id, ignore_errors=True)
+                shutil.rmtree(self.folder / record.id, ignore_errors=True)
 
     def _sweep(self, known: Collection[str]) -> None:
         """Throw away what a crash left before there was a record of it."""
         for name in self._names():
             if name not in known:
-                shutil.rmtree(self._folder / name, ignore_errors=True)
+                shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def _names(self) -> list[str]:
         try:
-            return [entry.name for entry in self._folder.iterdir() if _ID.fullmatch(entry.name)]
+            return [entry.name for entry in self.folder.iterdir() if _ID.fullmatch(entry.name)]
         except OSError:
             return []
 
     def _honest(self, record: Record) -> Record:
         """Correct what was written while a daemon looked after the job and is read when none does."""
-        if record.id is None or not record.state.live:
+        if record.id is None or not (record.state.live or record.state is State.ORPHAN):
             return record
-        orphan = record.state is State.RUNNING and record.identity is not None and record.identity.alive()
+        # What ended before its daemon did is known; only nobody saw the end of what it left.
+        gone = State.LOST if record.exit_code is None else State.ENDED
+        living = tuple(one for one in record.processes if one.alive())
         return msgspec.structs.replace(
             record,
-            state=State.ORPHAN if orphan else State.LOST,
+            state=State.ORPHAN if living else gone,
+            survivors=tuple(one for one in living if one != record.identity),
             output_bytes=self.size(record.id, "stdout") + self.size(record.id, "stderr"),
         )

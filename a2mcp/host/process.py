@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Final
 import msgspec
 
 from a2mcp.errors import BadArgument, ToolError
-from a2mcp.host import affinity
+from a2mcp.host import affinity, marks
 
 if TYPE_CHECKING:
     from a2mcp.host.command import Command
@@ -50,15 +50,17 @@ class Child:
     Args:
         popen: the process, with unbuffered pipes.
         command: what it runs.
+        mark: what it and all it starts carry in their environment.
         started: the monotonic moment of the start.
     """
 
-    __slots__ = ("_status", "command", "exit_descriptor", "pid", "popen", "reaped", "started")
+    __slots__ = ("_status", "command", "exit_descriptor", "mark", "pid", "popen", "reaped", "started")
 
-    def __init__(self, popen: subprocess.Popen[bytes], command: Command, started: float) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], command: Command, mark: str, started: float) -> None:
         self.popen = popen
         self.pid = popen.pid
         self.command = command
+        self.mark = mark
         self.started = started
         self.reaped = False
         self._status: int | None = None
@@ -123,6 +125,7 @@ def spawn(command: Command, *, started: float) -> Child:
         ToolError: the command could not be started; the text says why and what to do.
     """
     stdin = _stdin_for(command)
+    mark = marks.fresh()
     try:
         # NOTE: no preexec_fn, user or group: each switches vfork off, and a fork of a large daemon takes 20 ms.
         with affinity.everywhere():
@@ -133,7 +136,7 @@ def spawn(command: Command, *, started: float) -> Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=command.cwd,
-                env=environment(command.env),
+                env=environment(command.env, mark),
                 start_new_session=True,
             )
     except (OSError, ValueError) as error:
@@ -145,23 +148,28 @@ def spawn(command: Command, *, started: float) -> Child:
         if stream is not None:
             os.set_blocking(stream.fileno(), False)
     try:
-        return Child(popen, _without_what_was_delivered(command), started)
+        return Child(popen, _without_what_was_delivered(command), mark, started)
     except OSError as error:
         popen.kill()
         popen.communicate()
         raise _explained(error, command) from error
 
 
-def environment(extra: dict[str, str]) -> dict[bytes, bytes]:
-    """Build the environment of a child: the daemon's, without what is the daemon's own, quiet, then ``extra``."""
-    return inherited() | {os.fsencode(name): os.fsencode(value) for name, value in extra.items()}
+def environment(extra: dict[str, str], mark: str) -> dict[bytes, bytes]:
+    """Build the environment of a command: what every child gets, then ``extra``, and its mark."""
+    mine = {os.fsencode(name): os.fsencode(value) for name, value in extra.items()}
+    return inherited() | mine | {marks.NAME: mark.encode()}
 
 
 @functools.cache
 def inherited() -> dict[bytes, bytes]:
-    """Give what every child gets. PERF: made once, as bytes; the daemon's own environment does not change."""
+    """Give what every child gets: the daemon's environment, without what is the daemon's own, quiet and marked.
+
+    PERF: made once, as bytes; the daemon's own environment does not change.
+    """
     kept = {k: v for k, v in os.environb.items() if not k.startswith(b"A2MCP_") and k not in _DROPPED}
-    return kept | {name.encode(): value.encode() for name, value in QUIET.items()}
+    quiet = {name.encode(): value.encode() for name, value in QUIET.items()}
+    return kept | quiet | {marks.NAME: marks.helper().encode()}
 
 
 @functools.cache

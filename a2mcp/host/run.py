@@ -117,7 +117,13 @@ class Run:
         self.over = False
         """Whether nothing more is awaited of it."""
         self.group_remains = False
+        self.survivors: tuple[Identity, ...] = ()
+        """Who was seen to outlive the shell."""
+        self.watched = -1
+        """A descriptor that one of them is watched by."""
         self.timeout: Timer | None = None
+        self.look: Timer | None = None
+        """When the end is looked at again, though nothing has happened."""
         self.kill: Timer | None = None
         self.kill_at = 0.0
 
@@ -149,6 +155,8 @@ class Run:
             output_bytes=self.out.kept + self.err.kept,
             dropped=self.out.dropped + self.err.dropped,
             group_remains=self.group_remains,
+            mark=self.child.mark,
+            survivors=self.survivors,
         )
 
     def report(self, now: float, size: int) -> Report:
@@ -191,7 +199,7 @@ class Run:
 
     def cancel_timers(self) -> None:
         """Make sure that no deadline of this run fires any more."""
-        for timer in (self.timeout, self.kill, *(watcher.timer for watcher in self.watchers)):
+        for timer in (self.timeout, self.look, self.kill, *(watcher.timer for watcher in self.watchers)):
             if timer is not None:
                 timer.cancel()
 

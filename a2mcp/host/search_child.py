@@ -14,7 +14,7 @@ import subprocess
 import time
 from typing import IO, TYPE_CHECKING, Final, Self
 
-from a2mcp.host import affinity
+from a2mcp.host import affinity, process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -119,13 +119,10 @@ class SearchChild:
         return [stream for stream in (self._process.stdout, self._process.stderr) if stream is not None]
 
 
-def _environment() -> dict[str, str]:
-    """Pass on our environment without our secrets and without what changes a searcher's defaults."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("A2MCP_", "PYTHON")) and name != "RIPGREP_CONFIG_PATH"
-    }
+def _environment() -> dict[bytes, bytes]:
+    """Pass on what every child gets, without what changes a searcher's defaults."""
+    kept = process.inherited().items()
+    return {name: value for name, value in kept if not name.startswith(b"PYTHON") and name != b"RIPGREP_CONFIG_PATH"}
 
 
 def _bound_memory(pid: int) -> None:

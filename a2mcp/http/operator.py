@@ -153,7 +153,8 @@ def _serialize(_request: falcon.Request, response: falcon.Response, error: falco
 def _known_fault(
     _request: falcon.Request, response: falcon.Response, error: A2mcpError, _params: dict[str, Any]
 ) -> None:
-    response.status = falcon.code_to_http_status(error.status)
+    # What a caller gets as the result of a tool, with 200, is a refusal here.
+    response.status = falcon.code_to_http_status(max(error.status, 400))
     _error(response, error.text, error.hint)
 
 

@@ -66,6 +66,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     approvals_waiting: int
     jobs_running: int
     """Of the jobs that are listed, those that go on; a command whose call still waits for it is none yet."""
+    orphans: int = 0
+    """Jobs of a daemon that was killed which still run; they are not among the others."""
     audit: AuditFacts
     tunnel: TunnelFacts = TunnelFacts()
     downloading: ProgramFacts | None = None
@@ -107,6 +109,9 @@ class JobFacts(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     state: str
     pid: int | None
+    """The shell's, also when it has ended."""
+    processes: tuple[int, ...] = ()
+    """What runs for it now, as far as that is known."""
     started_at: str
     exit_code: int | None
     output_bytes: int

@@ -15,7 +15,7 @@ from typing import IO, Final
 
 from a2mcp.errors import CannotInfer
 from a2mcp.host import affinity
-from a2mcp.host.process import environment
+from a2mcp.host.process import inherited
 
 LIMIT_S: Final = 10.0
 """How long a program may take, to the end of what it prints and of itself."""
@@ -35,7 +35,7 @@ def run(command: str, provider: str) -> str:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=environment({}),
+            env=inherited(),
             start_new_session=True,
         )
     try:

@@ -12,6 +12,8 @@ import subprocess
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from a2mcp.host.process import inherited
+
 if TYPE_CHECKING:
     from a2mcp.clock import Clock
     from a2mcp.observe.event import Event
@@ -51,7 +53,9 @@ class Desktop:
         argv = [self._program, "--app-name=a2mcp", "--", "A call waits for you", escape(_visible(said), quote=False)]
         try:
             quiet = subprocess.DEVNULL
-            self._running.append(subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, cwd=os.sep))
+            self._running.append(
+                subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, cwd=os.sep, env=inherited())
+            )
         except OSError as cause:
             logger.warning("[a2mcp] warning: no notice on the desktop: %s", cause)
 

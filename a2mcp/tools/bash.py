@@ -30,6 +30,7 @@ Run a command with bash on this machine. Returns stdout, then stderr under [stde
 - There is no terminal: nothing prompts, pagers are off, and standard input is end-of-file unless `stdin` is given.
 - Each call is a fresh shell: `cd` and variables do not carry over. Use `cwd` and `env`.
 - A command that runs longer than `wait` seconds becomes a job; the result names it. Follow it with the jobs tool.
+- What it leaves running in the background is a job, too, and ends with the daemon at the latest.
 - `wait: 0` starts a job at once; given a `stdin` too (it may be empty), its input stays open for jobs action=write.
 - Long output is cut in the middle; the result says how to read the rest.\
 """

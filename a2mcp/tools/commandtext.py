@@ -62,7 +62,8 @@ def outcome(record: Record) -> str:
     if record.state is State.RUNNING:
         return f"still running after {took} as job {record.id} (pid {record.pid})"
     if record.state is State.ORPHAN:
-        return f"still running as pid {record.pid} (orphan: the daemon that ran it ended)"
+        pids = ", ".join(map(str, record.pids))
+        return f"still running as pid {pids} (orphan: the daemon that ran it ended)"
     if record.state is State.LOST:
         return "lost: the daemon that ran it ended"
     if record.exit_code is None:
@@ -79,12 +80,23 @@ def notes(record: Record) -> list[str]:
     if record.state is State.RUNNING:
         said.append(f"The command goes on. Use jobs with id={record.id}: action=wait, output, stop.")
     if record.state is State.BACKGROUND:
-        said.append(f"A background process still runs and holds the output open; it is job {record.id}.")
+        how = "It ends by itself, by jobs action=stop, or with the daemon."
+        said.append(f"{_remaining(record)}; it is job {record.id}. {how}")
+    elif record.group_remains and record.ending is None:
+        said.append(f"{_remaining(record)} (process group {record.pid}); this system lets nobody look after it.")
     elif record.group_remains:
-        said.append(f"A background process still runs (process group {record.pid}).")
+        said.append(f"{_remaining(record)}: the system did not let the daemon end it.")
     if record.dropped:
         said.append(f"{human_size(record.dropped)} of output were dropped: there was no room to keep them.")
     return said
+
+
+def _remaining(record: Record) -> str:
+    if not record.survivors:
+        return "A background process still runs"
+    who = ", ".join(f"pid {one.pid} {terminal.clean(one.name)}" for one in record.survivors)
+    many = len(record.survivors)
+    return f"A background process still runs ({who})" if many == 1 else f"{many} background processes still run ({who})"
 
 
 def _failed(record: Record) -> bool:

@@ -124,6 +124,7 @@ def _facts(record: Record) -> dict[str, object]:
         "command": _first_line(record.command),
         "cwd": record.cwd,
         "pid": record.pid,
+        "processes": list(record.pids),
         "startedAt": record.started_at,
         "durationMs": round(record.duration_s * 1000),
         "exitCode": record.exit_code,

@@ -12,7 +12,7 @@ from a2mcp.tools import bash, jobs
 from a2mcp.tools.context import Context, Limits
 from a2mcp.tools.result import PENDING
 from actors.jobport import Port
-from actors.jobs import Jobs, Serve, cancel, records, running, runs_for, stop_all
+from actors.jobs import Jobs, Serve, cancel, counts, records, runs_for, stop_all
 from actors.kit import halt, launch
 from actors.ref import Ref
 
@@ -65,7 +65,7 @@ class Desk:
         deadline = time.monotonic() + DEADLINE_S
         while not condition():
             assert time.monotonic() < deadline
-            running(self.ref)
+            counts(self.ref)
 
 
 @pytest.fixture
@@ -88,12 +88,12 @@ def test_a_command_is_completed_by_the_actor(desk):
 def test_a_jobs_call_is_answered_and_a_bad_one_explained(desk):
     """Ours."""
     job = desk.result_of(desk.begin(bash.TOOL, command="echo on; sleep 60", wait=0)).structured["jobId"]
-    assert running(desk.ref) == 1
+    assert counts(desk.ref).running == 1
     (record,) = records(desk.ref)
     assert (record.id, record.state) == (job, "running")
     stopped = desk.result_of(desk.begin(jobs.TOOL, action="stop", id=job))
     assert stopped.structured["signal"] == "SIGTERM"
-    assert running(desk.ref) == 0
+    assert counts(desk.ref).running == 0
     refused = desk.result_of(desk.begin(jobs.TOOL, action="wait", id="jnothere22"))
     assert refused.is_error
     assert "There is no job" in text_of(refused)
@@ -112,7 +112,7 @@ def test_stop_all_answers_every_call(desk):
     stop_all(desk.ref, grace_s=5.0)
     for ticket in tickets:
         assert "daemon is stopping" in text_of(desk.result_of(ticket))
-    desk.until(lambda: running(desk.ref) == 0)
+    desk.until(lambda: counts(desk.ref).running == 0)
 
 
 def test_a_handler_that_breaks_completes_its_call(desk, monkeypatch, caplog):
@@ -140,7 +140,7 @@ def test_a_command_that_cannot_be_looked_after_still_ends_its_call(desk, monkeyp
         result = desk.result_of(desk.begin(bash.TOOL, command="echo on; exec sleep 60"))
     assert result.is_error
     assert "failed to look after the command" in text_of(result)
-    assert running(desk.ref) == 0
+    assert counts(desk.ref).running == 0
 
 
 def test_a_replacement_goes_on_with_the_commands(desk, monkeypatch, caplog):

@@ -64,7 +64,7 @@ def test_status_as_json_has_the_documented_members(run):
         1,
         4,
     ]
-    assert facts["audit"] == {"written": 10, "failures": 0}
+    assert facts["audit"] == {"written": 10, "failures": 0, "last": 0, "hash": ""}
     assert facts["pid"] == os.getpid()
 
 

@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from a2mcp.clock import SystemClock
 from a2mcp.errors import ToolError
-from a2mcp.host import groups, process
+from a2mcp.host import groups, kin, marks, process, procfs
 from a2mcp.host.capture import HEAD_BYTES, Budget, Capture
 from a2mcp.host.command import Command
 from a2mcp.host.feeder import WAITING_BYTES, Feeder
@@ -275,14 +276,78 @@ def test_a_name_with_parentheses_does_not_confuse(tmp_path):
 def test_where_nothing_can_be_told_nothing_is_signalled(monkeypatch, tmp_path):
     """Ours: a system without /proc."""
     me = Identity.of(os.getpid())
-    monkeypatch.setattr(groups, "_PROC", tmp_path / "none")
-    groups.boot_id.cache_clear()
+    monkeypatch.setattr(procfs, "PROC", tmp_path / "none")
+    procfs.boot_id.cache_clear()
     assert Identity.of(os.getpid()) is None
     assert not me.alive()
     assert groups.members(os.getpgrp()) == []
-    assert groups.boot_id() == ""
-    me.signal_group(signal.SIGKILL)
-    groups.boot_id.cache_clear()
+    assert procfs.boot_id() == ""
+    assert procfs.descendants(os.getppid()) == []
+    assert marks.of(os.getpid()) is None
+    assert isinstance(kin._settled(), kin.Blind)
+    me.send(signal.SIGKILL)
+    procfs.boot_id.cache_clear()
+
+
+def test_a_stranger_with_the_same_number_gets_no_signal():
+    """Row D07: told by the start time, while a descriptor holds whoever is looked at."""
+    child = subprocess.Popen(["sleep", "60"])
+    seen = Identity.of(child.pid)
+    assert seen is not None
+    Identity(seen.pid, seen.started - 1, seen.boot).send(signal.SIGKILL)
+    assert child.poll() is None
+    seen.send(signal.SIGKILL)
+    assert child.wait(10) == -signal.SIGKILL
+    seen.send(signal.SIGKILL)
+
+
+def test_descendants_are_found_in_every_generation():
+    """Ours: by the children of every thread, not by looking at everybody."""
+    script = "(sleep 60 & sleep 60 & wait) & echo $!; read -r _"
+    child = subprocess.Popen(
+        ["bash", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert int(child.stdout.readline()) in procfs.children(child.pid)
+    deadline = time.monotonic() + 10
+    while len(found := procfs.descendants(child.pid)) < 3:
+        assert time.monotonic() < deadline
+    assert found[0] in procfs.children(child.pid)
+    assert set(found) <= set(procfs.descendants(os.getpid()))
+    os.killpg(child.pid, signal.SIGKILL)
+    child.communicate()
+
+
+# --- marks
+
+
+def test_a_mark_says_whose_a_process_is(tmp_path):
+    """Ours: another for each command, inherited by whoever it starts, and not to be had by asking for it."""
+    found = []
+    for _ in range(2):
+        asked = Command(text="sleep 60 & wait", cwd=tmp_path, env={marks.NAME.decode(): "mine"})
+        child = spawn(asked, started=0.0)
+        deadline = time.monotonic() + 10
+        while not (inner := [pid for pid in procfs.children(child.pid) if marks.of(pid)]):
+            assert time.monotonic() < deadline
+        assert {marks.of(pid) for pid in inner} == {child.mark}
+        assert marks.is_ours(child.mark)
+        assert not marks.is_helper(child.mark)
+        found.append(child.mark)
+        child.discard()
+    assert len(set(found)) == 2
+    assert marks.is_helper(marks.helper())
+    assert marks.of(2**22 + 1) is None
+
+
+def test_a_home_is_named_by_more_than_its_path(tmp_path):
+    """Ours: a container may have the same path and show its processes to the machine around it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    before = marks.home_of(home)
+    assert marks.home_of(home) == before
+    home.rename(tmp_path / "elsewhere")
+    home.mkdir()
+    assert marks.home_of(home) != before
 
 
 # --- children
@@ -330,6 +395,7 @@ def test_a_child_without_an_exit_descriptor_is_not_left_alone(tmp_path, monkeypa
 
 SPAWN = """
 import sys
+import time
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from a2mcp.errors import ToolError

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from a2mcp.errors import BadArgument, ToolError
-from a2mcp.host import ripgrep
+from a2mcp.host import process, ripgrep
 from a2mcp.host.search import find_files, find_lines
 from a2mcp.host.search_child import End, SearchChild
 from a2mcp.host.search_query import Files, Lines, Tree
@@ -333,12 +333,15 @@ def test_a_folder_without_end_is_bounded(searcher):
 
 def test_the_child_gets_none_of_our_secrets(tmp_path, monkeypatch):
     """Row C06, and a configuration that would change what ripgrep does."""
-    monkeypatch.setenv("A2MCP_TOKEN", "secret")
+    monkeypatch.setenv("A2MCP_TOKEN", "sekrit")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", "/x")
+    process.inherited.cache_clear()
     with SearchChild(["/usr/bin/env"], tmp_path, seconds=10, cancelled=never) as child:
         output = b"".join(child.chunks())
+    process.inherited.cache_clear()
     assert b"PATH=" in output
-    assert b"A2MCP" not in output
+    assert b"A2MCP_" not in output
+    assert b"sekrit" not in output
     assert b"RIPGREP" not in output
 
 

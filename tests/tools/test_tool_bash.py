@@ -13,6 +13,7 @@ from command_calls import Shell, Ticket, text_of
 from a2mcp.errors import Busy
 from a2mcp.host import process
 from a2mcp.host.jobroom import JobRoom
+from a2mcp.host.kin import Blind
 from a2mcp.tools import bash
 from a2mcp.tools.context import Context, Limits
 
@@ -73,13 +74,37 @@ def test_a_child_that_let_go_of_the_pipe_is_mentioned_too(shell):
     pid = int(result.structured["stderr"])
     assert result.structured["stdout"] == "up2\n"
     assert result.structured["backgroundRemains"]
-    assert "jobId" not in result.structured
-    os.kill(pid, signal.SIGKILL)
+    assert f"background process still runs (pid {pid} sleep)" in text_of(result)
+    job = result.structured["jobId"]
+    assert shell.jobs("list").structured["jobs"][0]["processes"] == [pid]
+    assert shell.jobs("stop", id=job).structured["state"] == "ended"
+    assert not alive(pid)
+
+
+def test_where_nobody_can_be_seen_the_group_is_mentioned_and_ended_with_its_shell(tmp_path):
+    """Ours: a system without /proc; what cannot be looked after is named."""
+    shell = Shell(tmp_path / "home", kin=Blind())
+    result = shell.bash("(sleep 45 >/dev/null 2>&1 & echo $! >&2); echo $$")
+    pid, group = result.structured["stderr"].strip(), result.structured["stdout"].strip()
+    assert result.structured["state"] == "ended"
+    assert result.structured["backgroundRemains"]
+    said = f"A background process still runs (process group {group}); this system lets nobody look after it."
+    assert said in text_of(result)
+    assert alive(pid)
+    os.kill(int(pid), signal.SIGKILL)
+
+    result = shell.bash(
+        "(trap '' TERM; exec >/dev/null 2>&1; while :; do sleep 0.05; done) & echo $!; wait", timeout=0.3
+    )
+    assert result.structured["timedOut"]
+    shell.until(lambda: not alive(result.structured["stdout"].strip()))
+    assert not shell.bash("echo on").structured["backgroundRemains"]
+    shell.close()
 
 
 def test_what_outlives_the_shell_by_a_moment_gets_to_finish(shell, monkeypatch):
     """Ours: a process substitution ends after the shell, and its output belongs to the command."""
-    monkeypatch.setattr("a2mcp.host.runs.LAST_WORDS_S", 1.0)
+    monkeypatch.setattr("a2mcp.host.ends.LAST_WORDS_S", 1.0)
     result = shell.bash("echo through > >(sleep 0.01; cat)")
     assert result.structured["stdout"] == "through\n"
     assert not result.structured["backgroundRemains"]

@@ -1,0 +1,143 @@
+"""Who belongs to a command beside its shell: what the daemon can know of them on this system, and so do to them.
+
+``Household`` knows all of it, ``Groups`` whoever stayed in the group of the command, ``Blind`` no more than whether
+somebody did. ``begin`` chooses for the process, once and before anything is started.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+from typing import TYPE_CHECKING, Final, Protocol
+
+from a2mcp.host import marks, procfs
+from a2mcp.host.groups import Identity, members
+from a2mcp.host.household import Household
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from a2mcp.host.process import Child
+
+_PR_SET_CHILD_SUBREAPER: Final = 36
+"""From ``linux/prctl.h``."""
+_END_S: Final = 0.5
+"""What those who are killed at the very end may take to go."""
+
+logger = logging.getLogger("a2mcp.jobs")
+
+
+class Kin(Protocol):
+    """What can be known of the processes that commands have started. Not for several threads."""
+
+    follows: bool
+    """Whether it sees who remains of a command, so that they can be looked after."""
+
+    def began(self, child: Child) -> None:
+        """Take note that this command runs."""
+        ...
+
+    def over(self, child: Child) -> None:
+        """Forget a command, all of which has ended."""
+        ...
+
+    def remains(self, child: Child) -> bool:
+        """Whether anything that a command started still runs, its shell having ended. May reap the shell."""
+        ...
+
+    def members(self, child: Child) -> list[Identity]:
+        """Identify everybody who runs for a command, as far as this system lets us."""
+        ...
+
+    def tend(self) -> bool:
+        """Reap the dead among those who came to us without being ours; whether there are any who live. Now and then."""
+        ...
+
+    def end_all(self, seconds: float) -> list[Identity]:
+        """Kill everybody who was started since the beginning; who is left after so many seconds."""
+        ...
+
+
+class Blind:
+    """A system without ``/proc``: no more is known than whether a group has members."""
+
+    follows = False
+
+    def began(self, child: Child) -> None:
+        """Nothing is kept."""
+
+    def over(self, child: Child) -> None:
+        """Nothing was kept."""
+
+    def remains(self, child: Child) -> bool:
+        """Whether the group outlived its leader; asked while nobody else can have got its number."""
+        child.reap()
+        return child.left_something_running()
+
+    def members(self, child: Child) -> list[Identity]:
+        """Nobody can be told from a stranger with the same number."""
+        del child
+        return []
+
+    def tend(self) -> bool:
+        """Nobody comes to us."""
+        return False
+
+    def end_all(self, seconds: float) -> list[Identity]:
+        """Nobody is known."""
+        del seconds
+        return []
+
+
+class Groups(Blind):
+    """A system with ``/proc`` that gives us no orphans: who stayed in the group is known, who left it is not."""
+
+    follows = True
+
+    def remains(self, child: Child) -> bool:
+        """Whether a process of the group runs; PERF: everybody is looked at only where the system says that one may."""
+        return super().remains(child) and bool(members(child.pid))
+
+    def members(self, child: Child) -> list[Identity]:
+        """Identify the group."""
+        return members(child.pid)
+
+
+_here: Kin | None = None
+"""Set by ``begin``: whose orphans come to us is a property of the process, of which there is one."""
+
+
+def begin(root: Path) -> None:
+    """Mark whatever is started from now on, and have every orphan of it given to us where the system does that."""
+    global _here  # noqa: PLW0603  # It mirrors a property of the process.
+    marks.begin(root)
+    _here = _settled()
+
+
+def here() -> Kin:
+    """What can be known in this process; where nobody has begun, orphans go to whoever they go to."""
+    return _here or Groups()
+
+
+def end_all() -> None:
+    """Kill everybody who was started since the beginning and still runs, and name those who cannot be killed."""
+    for one in here().end_all(_END_S):
+        logger.warning("[a2mcp] warning: process %d (%s) cannot be ended and outlives the daemon", one.pid, one.name)
+
+
+def leave() -> None:
+    """End this process at once, and nobody stays behind."""
+    end_all()
+    os._exit(1)
+
+
+def _settled() -> Kin:
+    if procfs.look(os.getpid()) is None:
+        return Blind()
+    try:
+        household = Household()
+        adopts: int = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    except (OSError, AttributeError, TypeError):
+        return Groups()
+    return household if adopts == 0 else Groups()

@@ -1,0 +1,145 @@
+"""What happens in a process that is given orphans, one case each; run as a script with the name of a case.
+
+Such a process is nobody that a test may be: whoever runs tests has other children, and must not be given more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from a2mcp.host import kin, marks, procfs
+from a2mcp.host.command import Command
+from a2mcp.host.groups import identities
+from a2mcp.host.household import Household
+from a2mcp.host.process import spawn
+
+HERE = Path.cwd()
+
+
+def until(condition):
+    deadline = time.monotonic() + 20
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "it never became so"
+        time.sleep(0.005)
+    return value
+
+
+def begun() -> Household:
+    kin.begin(HERE)
+    household = kin.here()
+    assert isinstance(household, Household)
+    return household
+
+
+def over(child):
+    until(lambda: child.status() is not None)
+    return child
+
+
+def shell(household, text):
+    child = spawn(Command(text=text, cwd=HERE), started=time.monotonic())
+    household.began(child)
+    return child
+
+
+def let_go(household, child):
+    household.over(child)
+    child.reap()
+    child.close()
+
+
+def nothing_remains_of_most_commands():
+    household = begun()
+    child = over(shell(household, "true"))
+    assert not household.remains(child)
+    assert household.members(child) == []
+    assert not household.tend()
+    let_go(household, child)
+
+
+def who_got_away_is_known_and_buried():
+    household = begun()
+    child = over(shell(household, "(setsid bash -c 'sleep 0.4 & sleep 0.4; true' &) >/dev/null 2>&1"))
+    assert household.remains(child)
+    assert until(lambda: {one.name for one in household.members(child)} >= {"bash", "sleep"})
+    until(lambda: not household.remains(child))
+    assert not household.tend()
+    let_go(household, child)
+    assert procfs.descendants(os.getpid()) == []
+
+
+def one_command_that_hides_is_told_by_being_the_only_one():
+    household = begun()
+    child = shell(
+        household, "env -i setsid -f bash -c 'touch up; exec sleep 60' >/dev/null 2>&1; until [ -e up ]; do :; done"
+    )
+    over(child)
+    assert household.remains(child)
+    (hidden,) = household.members(child)
+    assert marks.of(hidden.pid) is None
+    assert household.end_all(5.0) == []
+    until(lambda: not household.remains(child))
+    let_go(household, child)
+
+
+def who_may_be_anybodys_is_nobodys():
+    household = begun()
+    other = shell(household, "exec sleep 60")
+    child = shell(
+        household, "env -i setsid -f bash -c 'touch up; exec sleep 60' >/dev/null 2>&1; until [ -e up ]; do :; done"
+    )
+    over(child)
+    assert household.remains(child)  # For the moment in which it might still show a mark.
+    until(lambda: not household.remains(child))
+    assert household.members(child) == []
+    assert len(identities(procfs.descendants(os.getpid()))) == 2
+    assert household.end_all(5.0) == []
+    assert over(other).status() == -9
+    for each in (child, other):
+        let_go(household, each)
+
+
+def the_exit_code_of_somebody_elses_child_is_theirs():
+    household = begun()
+    started = []
+    thread = threading.Thread(target=lambda: started.append(subprocess.Popen(["sh", "-c", "sleep 0.2; exit 7"])))
+    thread.start()
+    thread.join()
+    until(lambda: procfs.look(started[0].pid).state == "Z")
+    assert household.tend()
+    assert started[0].wait() == 7
+    assert not household.tend()
+
+
+def what_was_there_before_is_spared():
+    before = subprocess.Popen(["sleep", "60"])
+    time.sleep(2 / os.sysconf("SC_CLK_TCK"))  # The kernel tells moments by ticks.
+    household = begun()
+    after = subprocess.Popen(["setsid", "sleep", "60"])
+    assert household.end_all(5.0) == []
+    assert after.wait() == -9
+    assert before.poll() is None
+    before.kill()
+    before.wait()
+
+
+def many_orphans_do_not_get_lost():
+    household = begun()
+    child = over(shell(household, "for i in $(seq 900); do sleep 60 >/dev/null 2>&1 & done"))
+    assert household.remains(child)
+    assert len(household.members(child)) == 900
+    assert household.end_all(20.0) == []
+    until(lambda: not household.remains(child))
+    let_go(household, child)
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(FileNotFoundError):
+        Path("up").unlink()
+    globals()[sys.argv[1]]()
