@@ -316,6 +316,10 @@ class CannotTunnel(A2mcpError):
     status = 409
 
 
+class CannotDeny(A2mcpError):
+    """Inference cannot be denied, because a provider is out of reach of everything that denies."""
+
+
 class NoDaemon(A2mcpError):
     """No daemon runs for this home."""
 

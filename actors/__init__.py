@@ -14,6 +14,7 @@ Gate         approvals waiting for the operator          Executor               
 Fetcher      programs of others that are fetched         who asked              64         restarted
 Tunnel       the one tunnel and its program              Fetcher, AuditWriter   1,024      restarted, it stays open
 Xfer         the one share and what serves it            Fetcher, AuditWriter   1,024      restarted, it stays up
+Inference    whether the host may ask a model            AuditWriter            1,024      restarted, it stays denied
 Supervisor   the order of start and stop, restarts                              1,024      the daemon ends
 ===========  ==========================================  =====================  =========  ====================
 

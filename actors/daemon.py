@@ -140,11 +140,11 @@ class Daemon:
             stop=self.ask_to_stop,
         )
         operator_app = make_operator_app(self._operator)
-        lookout = self._system.lookout
+        front, lookout = self._system.front, self._system.lookout
         self._page = Ui(visits, operator_app, lookout.watch)
         self._files = Files(self._system.stand)
         self._server = Server(
-            make_app(self._system.front, self._files, probe=lookout, metrics=settings.observe.metrics, ui=self._page),
+            make_app(front, self._files, switch=front, probe=lookout, metrics=settings.observe.metrics, ui=self._page),
             sock,
             guard=Guard(
                 bearer,

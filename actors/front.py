@@ -21,7 +21,7 @@ from a2mcp.tools.asking import InputRequired
 from a2mcp.tools.call import TOOLS_CALL, Call
 from a2mcp.tools.result import Encoded
 from a2mcp.types import CallId, new_call_id
-from actors import audit, executor, sessions
+from actors import audit, executor, inference, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,6 +43,7 @@ class Ways(msgspec.Struct, frozen=True, kw_only=True):
     sessions: Ref[sessions.Command]
     audit: Ref[audit.Command]
     executor: Ref[executor.Command]
+    inference: Ref[inference.Command]
     registry: Registry
     library: Library
     tokens: StateTokens
@@ -72,6 +73,12 @@ class Front:
     def answer(self, exchange: Exchange, response: Response) -> None:
         """Answer with this response if the exchange's session is alive."""
         self._hand_over(self._ways.sessions, sessions.Answer(self._admission.let_in(exchange), response))
+
+    def switch_inference(self, exchange: Exchange, *, enabled: bool) -> None:
+        """Allow this host to ask models, or deny it, and answer with how that stands."""
+        self._hand_over(
+            self._ways.sessions, sessions.Switch(self._admission.let_in(exchange), enabled, self._ways.inference)
+        )
 
     # --- calls: both dialects -------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from a2mcp.protocol.statetoken import StateTokens
 from a2mcp.session.table import SessionTable
 from a2mcp.tunnel.passage import Sign
 from a2mcp.xfer.owner import Stand
-from actors import audit, events, executor, fetcher, gate, jobs, sessions, tunnel, xfer
+from actors import audit, events, executor, fetcher, gate, inference, jobs, sessions, tunnel, xfer
 from actors.contexts import limits_of
 from actors.observing import Observing, job_news, observing, session_news
 from actors.ref import Ref
@@ -63,6 +63,7 @@ class Refs(msgspec.Struct, frozen=True):
     fetcher: Ref[fetcher.Fetch]
     tunnel: Ref[tunnel.Command]
     xfer: Ref[xfer.Command]
+    inference: Ref[inference.Command]
     executor: Ref[executor.Command]
     sessions: Ref[sessions.Command]
 

@@ -13,6 +13,7 @@ from actors.audit import AuditWriter
 from actors.executor import Executor
 from actors.fetcher import Fetcher
 from actors.gate import Gate
+from actors.inference import Inference
 from actors.jobs import Jobs
 from actors.pool import Pool
 from actors.sessions import Sessions
@@ -49,8 +50,15 @@ def makers(ground: Ground, refs: Refs, state: State, context_for: ContextFor) ->
         partial(Fetcher, programs=state.programs, audit_writer=refs.audit),
         _tunnel(ground, refs, state.sign),
         _xfer(ground, refs, state.sign, state.stand),
+        partial(Inference, models=ground.models, me=refs.inference, audit_writer=refs.audit),
         _executor(ground, refs, context_for, state.tokens, state.grants),
-        partial(Sessions, table=state.sessions, audit_writer=refs.audit, run_calls=refs.executor, news=news),
+        partial(
+            Sessions,
+            table=state.sessions,
+            audit_writer=refs.audit,
+            run_calls=refs.executor,
+            news=news,
+        ),
     )
 
 

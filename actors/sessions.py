@@ -12,7 +12,7 @@ from a2mcp.protocol.response import Response
 from a2mcp.session.table import SessionTable
 from a2mcp.tools.call import Call
 from a2mcp.types import SessionId
-from actors import audit, executor
+from actors import audit, executor, inference
 from actors.events import News, no_news
 from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
@@ -60,6 +60,18 @@ class Admit(Message, frozen=True):
         self.call.exchange.fail(error)
 
 
+class Switch(Message, frozen=True):
+    """Have the switch of inference turned, in the name of the exchange's session if that is alive."""
+
+    exchange: Exchange
+    enabled: bool
+    then: Ref[inference.Command]
+
+    def failed(self, error: A2mcpError) -> None:
+        """Answer with the error."""
+        self.exchange.fail(error)
+
+
 class Close(Ask[bool], frozen=True):
     """End a session because the operator says so; whether there was one."""
 
@@ -74,7 +86,7 @@ class GetList(Ask[list[tuple[SessionId, float]]], frozen=True):
     """Ask which sessions are alive, and for how many seconds each was not seen."""
 
 
-Command = Open | End | Answer | Admit | Close | GetCount | GetList
+Command = Open | End | Answer | Admit | Switch | Close | GetCount | GetList
 
 
 class Sessions(Actor[Command]):
@@ -113,6 +125,8 @@ class Sessions(Actor[Command]):
             case Admit(call=call):
                 if self._alive(call.exchange):
                     audit.begin(self._audit, call, then=self._executor, message=executor.Execute(call, self._audit))
+            case Switch(exchange=exchange, enabled=enabled, then=then):
+                inference.switch(then, exchange, self._ours(exchange.session_id), enabled=enabled)
             case Close(session_id=session_id):
                 return self._close(session_id, by="operator")
             case GetCount():
@@ -135,6 +149,10 @@ class Sessions(Actor[Command]):
         self._table.close(session_id)
         self._news(SESSION, status="ended", session=session_id, args=as_args(by=by))
         return True
+
+    def _ours(self, session_id: SessionId | None) -> SessionId | None:
+        """The id of a session that is alive, and so was issued here; None for any other."""
+        return session_id if session_id is not None and self._table.touch(session_id) else None
 
     def _alive(self, exchange: Exchange) -> bool:
         if exchange.session_id is not None and self._table.touch(exchange.session_id):

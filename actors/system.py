@@ -13,7 +13,7 @@ import msgspec
 from a2mcp.obtain.programs import Programs
 from a2mcp.tunnel.passage import Sign
 from a2mcp.xfer.owner import Stand
-from actors import executor, gate, jobs, tunnel, xfer
+from actors import executor, gate, inference, jobs, tunnel, xfer
 from actors.admission import Admission
 from actors.audit import AuditWriter
 from actors.contexts import contexts
@@ -23,6 +23,7 @@ from actors.fetcher import Fetcher
 from actors.front import Front, Ways
 from actors.gate import Gate
 from actors.ground import Ground, Refs, state_for
+from actors.inference import Inference
 from actors.jobport import Port as JobsPort
 from actors.jobs import Jobs
 from actors.kit import Actor
@@ -51,6 +52,7 @@ ORDER: Final[tuple[type[Actor[Any]], ...]] = (
     Fetcher,
     Tunnel,
     Xfer,
+    Inference,
     Executor,
     Sessions,
 )
@@ -112,6 +114,8 @@ def start(ground: Ground) -> System:
     supervisor.start_children(
         [Child(box, make) for box, make in zip(boxes.values(), makers(ground, refs, state, context_for), strict=True)]
     )
+    if ground.settings.host_llm == "deny":
+        inference.begin(refs.inference)
     front = _front(ground, refs, context_for, state.tokens)
     sizes = Sizes(tuple(boxes.values()), state.journal, state.sessions, state.waiting, state.stand.transfers)
     return System(
@@ -139,6 +143,7 @@ def _front(ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTok
         sessions=refs.sessions,
         audit=refs.audit,
         executor=refs.executor,
+        inference=refs.inference,
         registry=ground.registry,
         library=ground.library,
         tokens=tokens,

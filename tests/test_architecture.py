@@ -41,6 +41,7 @@ RIMS = {
     "a2mcp/tools/call.py": "the rim of every tool",
     "actors/audit.py": "a record must not fail a call",
     "actors/events.py": "a watcher or a store that breaks must not end what is observed",
+    "actors/inference.py": "whatever keeps the switch from being turned is an answer and a record",
     "actors/jobs.py": "a step that breaks still completes its call",
     "actors/kit.py": "the rim of every actor",
     "actors/sightings.py": "an event that cannot be made costs itself",

@@ -6,7 +6,7 @@ path              methods                     served by
 ``/mcp``          POST, OPTIONS               ``standard.Standard``
 ``/mcp/``         POST, OPTIONS               ``standard.Standard``
 ``/xfer`` and /…  any                         ``xfer.Files``
-``/host-llm``     POST                        reserved: 404
+``/host-llm``     POST                        ``host_llm.HostLlm``
 ``/healthz``      GET, HEAD                   ``health.Health``
 ``/readyz``       GET, HEAD                   ``health.Ready``
 ``/ui`` and /…    GET, POST, DELETE           ``ui.Ui``
@@ -26,6 +26,7 @@ import falcon
 from a2mcp.errors import A2mcpError, Internal, NotFound
 from a2mcp.http.bridge import Bridge
 from a2mcp.http.health import Health, Ready
+from a2mcp.http.host_llm import HostLlm
 from a2mcp.http.metrics import Metrics
 from a2mcp.http.routes import BRIDGE, RESERVED, Route
 from a2mcp.http.standard import Standard
@@ -34,7 +35,7 @@ from a2mcp.protocol.refusal import response_for
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from a2mcp.http.ports import Front, Probe
+    from a2mcp.http.ports import Front, Probe, SwitchPort
     from a2mcp.http.ui import Ui
     from a2mcp.http.xfer import Files
 
@@ -43,14 +44,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger("a2mcp.http")
 
 
-def make_app(
-    front: Front, files: Files | None = None, *, probe: Probe | None = None, metrics: bool = True, ui: Ui | None = None
+def make_app(  # noqa: PLR0913  # One for each part that may be there or not.
+    front: Front,
+    files: Files | None = None,
+    *,
+    switch: SwitchPort | None = None,
+    probe: Probe | None = None,
+    metrics: bool = True,
+    ui: Ui | None = None,
 ) -> falcon.App[Any, Any]:
     """Build the WSGI app. It never blocks: it runs in the server's loop."""
     handlers: dict[str, Handler] = {
         "standard": Standard(front),
         "xfer": files or _reserved,
-        "host-llm": _reserved,
+        "host-llm": HostLlm(switch),
         "health": Health(),
         "ui": ui or _reserved,
         "ready": Ready(probe) if probe else _reserved,

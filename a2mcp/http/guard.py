@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 TOKEN_HEADER: Final = "X_A2MCP_TOKEN"  # noqa: S105  # The header's name, not a token.
 """On ``/mcp``, for clients that cannot set ``Authorization``."""
 
-PAGE_BYTES: Final = 64 * 1024
-"""The largest body that the operator's page sends, and that anybody may send who has no token."""
+SMALL_BYTES: Final = 64 * 1024
+"""The largest body where bodies are small: of ``/host-llm``, of the operator's page, and of anybody without a token."""
 
 _PASSED_ON: Final = ("FORWARDED", "X_FORWARDED_FOR", "X_FORWARDED_HOST", "X_REAL_IP", "CF_CONNECTING_IP", "VIA")
 """What those add who pass requests on."""
@@ -127,8 +127,8 @@ class Guard:
         limit = self._mcp_body_bytes if route.standard else self._body_bytes
         if route.name == "xfer":
             limit = self._upload_bytes
-        elif route.access is not Access.TOKEN:
-            limit = PAGE_BYTES  # SECURITY: a stranger may send one there.
+        elif route.access is not Access.TOKEN or route.name == "host-llm":
+            limit = SMALL_BYTES  # SECURITY: a stranger may send one where no token is asked for.
         return BodyTooLarge(f"the body is larger than {limit} bytes") if size > limit else None
 
     def _may(self, head: Head, route: Route) -> bool:

@@ -241,6 +241,18 @@ class OperatorPort(Protocol):
         ...
 
 
+class SwitchPort(Protocol):
+    """The way from the edge to the switch of the host's inference."""
+
+    def switch_inference(self, exchange: Exchange, *, enabled: bool) -> None:
+        """Turn it, and answer the exchange with how it stands then.
+
+        Raises:
+            Busy, Stopping: nothing is turned.
+        """
+        ...
+
+
 class FrontPort(Protocol):
     """The way from the edge to the actors.
 

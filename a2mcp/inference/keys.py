@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from a2mcp.errors import CannotInfer
-from a2mcp.inference import keycommand
 from a2mcp.inference.rows import Key
 
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ class Keys:
         return self._from_command(key.value, provider) if key.kind == "command" else None
 
     def _from_command(self, command: str, provider: str) -> str:
+        from a2mcp.inference import keycommand  # noqa: PLC0415 - for those who have one
+
         # One at a time: two requests must not unlock the same keyring twice.
         with self._running:
             until, value = self._printed.get(command, (0.0, ""))

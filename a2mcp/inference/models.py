@@ -9,10 +9,14 @@ import msgspec
 from a2mcp.inference.overrides import Overrides
 from a2mcp.inference.registry import Registry
 from a2mcp.inference.stock import Stock
+from a2mcp.inference.switch import Refusals, Switch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from a2mcp.clock import Clock
     from a2mcp.inference.stock import CatalogueFile
+    from a2mcp.inference.takeover import Takeover
 
 
 class Models(msgspec.Struct, frozen=True):
@@ -21,9 +25,17 @@ class Models(msgspec.Struct, frozen=True):
     registry: Registry
     stock: Stock
     overrides: Overrides
+    switch: Switch
 
     @classmethod
-    def of(cls, file: CatalogueFile, clock: Clock) -> Self:
+    def of(cls, file: CatalogueFile, clock: Clock, warn: Callable[[str], object]) -> Self:
         """Make them; nothing is in the registry before the stock is refreshed."""
-        registry = Registry(clock)
-        return cls(registry, Stock(registry, file), Overrides())
+        registry, overrides, refusals = Registry(clock), Overrides(), Refusals()
+        stock = Stock(registry, file)
+
+        def takeover() -> Takeover:
+            from a2mcp.inference.takeover import Takeover  # noqa: PLC0415 - most daemons never deny anything
+
+            return Takeover(registry, overrides, refusals.add)
+
+        return cls(registry, stock, overrides, Switch(takeover, stock, refusals, warn))

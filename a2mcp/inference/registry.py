@@ -20,10 +20,11 @@ from a2mcp.inference.keys import Keys
 from a2mcp.inference.rows import ModelRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from a2mcp.clock import Clock
 
+BUILTIN_SOURCE: Final = "a2mcp-builtin"
 MAIN: Final = "main"
 """The slot of the model that the host's own agent works with."""
 
@@ -33,29 +34,35 @@ class Offer(msgspec.Struct, frozen=True):
 
     rows: tuple[ModelRow, ...] = ()
     apis: tuple[Api, ...] = ()
+    over_all: bool = False
+    """Whether it comes before every other, later ones included."""
 
 
 class Holdings(msgspec.Struct, frozen=True):
     """All that a registry holds."""
 
     offers: dict[str, Offer]
-    """By source, the one that came last at the end."""
+    """By source, in the order in which they came."""
     slots: dict[str, str]
     """The chosen models, by slot, as ``provider/id``."""
 
+    def without(self, source: str) -> Holdings:
+        """The same as if this source had never come."""
+        return Holdings({name: offer for name, offer in self.offers.items() if name != source}, self.slots)
+
     def rows(self) -> dict[str, ModelRow]:
         """The rows that are to be seen, by their name: of a provider, those of its last source."""
-        owners = {row.provider: source for source, offer in self.offers.items() for row in offer.rows}
-        return {
-            row.ref: row
-            for source, offer in self.offers.items()
-            for row in offer.rows
-            if owners[row.provider] == source
-        }
+        ranked = self._ranked()
+        owners = {row.provider: offer for offer in ranked for row in offer.rows}
+        return {row.ref: row for offer in ranked for row in offer.rows if owners[row.provider] is offer}
 
     def apis(self) -> dict[str, Api]:
         """The wire formats, by name."""
-        return {api.name: api for offer in self.offers.values() for api in offer.apis}
+        return {api.name: api for offer in self._ranked() for api in offer.apis}
+
+    def _ranked(self) -> list[Offer]:
+        """The offers, the one that wins last."""
+        return sorted(self.offers.values(), key=lambda offer: offer.over_all)
 
 
 class _Seen(msgspec.Struct, frozen=True):
@@ -76,7 +83,7 @@ class Registry:
     def __init__(self, clock: Clock) -> None:
         self._keys = Keys(clock)
         self._writing = threading.Lock()
-        self._now = _seen(Holdings({"a2mcp-builtin": Offer(apis=BUILTIN)}, {}))
+        self._now = _seen(Holdings({BUILTIN_SOURCE: Offer(apis=BUILTIN)}, {}))
 
     # --- looking things up --------------------------------------------------------------------------------------------
 
@@ -118,18 +125,14 @@ class Registry:
 
     # --- changing -----------------------------------------------------------------------------------------------------
 
-    def claim(self, source: str, rows: tuple[ModelRow, ...] = (), apis: tuple[Api, ...] = ()) -> Offer | None:
-        """Have a source offer exactly this; what it offered before. A new source comes before all others."""
-        before = self.holdings.offers.get(source)
-        self._change(lambda held: {**held.offers, source: Offer(rows, apis)})
+    def claim(self, source: str, offer: Offer | None) -> Offer | None:
+        """Have a source offer exactly this, or nothing any more; what it offered before."""
+        with self._writing:
+            held = self.holdings
+            rest = held.without(source) if offer is None else Holdings({**held.offers, source: offer}, held.slots)
+            self._now = _seen(rest)
         self._keys.forget()
-        return before
-
-    def release(self, source: str) -> Offer | None:
-        """Take back all that a source offers; what that was."""
-        before = self.holdings.offers.get(source)
-        self._change(lambda held: {name: offer for name, offer in held.offers.items() if name != source})
-        return before
+        return held.offers.get(source)
 
     def choose(self, ref: str | None, slot: str = MAIN) -> str | None:
         """Choose the model of a slot by its name, or none; the one before."""
@@ -138,8 +141,3 @@ class Registry:
             slots = {name: chosen for name, chosen in held.slots.items() if name != slot}
             self._now = _seen(Holdings(held.offers, slots if ref is None else {**slots, slot: ref}))
             return held.slots.get(slot)
-
-    def _change(self, offers: Callable[[Holdings], dict[str, Offer]]) -> None:
-        with self._writing:
-            held = self.holdings
-            self._now = _seen(Holdings(offers(held), held.slots))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from a2mcp.inference.registry import MAIN
+from a2mcp.inference.registry import MAIN, Offer
 from a2mcp.inference.rows import PLACEHOLDER
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Stock:
             found = self._file.read(self._registry.apis().keys())
             if found is None:
                 return ()
-            self._registry.claim(FILE_SOURCE, found.rows)
+            self._registry.claim(FILE_SOURCE, Offer(found.rows))
             self._choose(found.default)
             return found.warnings
         finally:
@@ -70,5 +70,5 @@ class Stock:
         if self._registry.chosen(MAIN) is not None:
             return
         if self._registry.find(PLACEHOLDER.ref) is None:
-            self._registry.claim(PLACEHOLDER_SOURCE, (PLACEHOLDER,))
+            self._registry.claim(PLACEHOLDER_SOURCE, Offer((PLACEHOLDER,)))
         self._registry.choose(PLACEHOLDER.ref)

@@ -34,7 +34,8 @@ _PURPOSE: Final = {
     "host": "The address to listen on. Anything but a loopback address makes the daemon reachable from other machines "
     "and draws a warning.",
     "token": "The bearer token. One that you typed is never replaced; a missing one is made from 32 random bytes.",
-    "host_llm": "Whether the host may call a model when it starts. Read and checked; nothing uses it yet.",
+    "host_llm": "Whether the host may ask a model when it starts: see [What is "
+    "denied](../explanation/host-inference.md). Callers turn it with `POST /host-llm`; that is never written here.",
     "allowed_hosts": "Names, beside the loopback ones and `host`, under which a request may come (its `Host` and "
     "`Origin`). Ports are not compared.",
     "cwd": "Where relative paths of tools start. Without it: the folder the daemon was started in.",

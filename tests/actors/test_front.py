@@ -37,6 +37,7 @@ class Door:
             sessions=Ref(self.sessions),
             audit=Ref(self.audit),
             executor=Ref(self.executor),
+            inference=Ref(Mailbox("Inference", 2)),
             registry=Registry([]),
             library=Library([]),
             tokens=StateTokens("secret", self.clock),

@@ -15,7 +15,20 @@ ROWS = {line.split()[0]: line for line in _TABLE.splitlines()}
 
 
 @pytest.mark.parametrize(
-    "name", ["Sessions", "AuditWriter", "Executor", "Worker", "Jobs", "Gate", "Fetcher", "Tunnel", "Xfer", "Supervisor"]
+    "name",
+    [
+        "Sessions",
+        "AuditWriter",
+        "Executor",
+        "Worker",
+        "Jobs",
+        "Gate",
+        "Fetcher",
+        "Tunnel",
+        "Xfer",
+        "Inference",
+        "Supervisor",
+    ],
 )
 def test_the_overview_has_the_size_of_every_mailbox(name: str) -> None:
     """STYLE 12: every buffer has a chosen size; STYLE 14: docs are tests."""

@@ -96,7 +96,7 @@ def test_no_response_ever_carries_a_cors_header(shared_daemon: Daemon, method: s
     assert not answer.body or answer.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("path", ["/xfer", "/xfer/", "/xfer/a/b?json", "/host-llm", "http://127.0.0.1/xfer/a"])
+@pytest.mark.parametrize("path", ["/xfer", "/xfer/", "/xfer/a/b?json", "http://127.0.0.1/xfer/a"])
 def test_the_reserved_paths_serve_nothing_yet_and_say_so_after_the_token(shared_daemon: Daemon, path: str) -> None:
     """Seed, "Order of processing" (请求处理顺序) 2-4: the two faces share one token."""
     client = shared_daemon.session()

@@ -7,7 +7,7 @@ import pytest
 from a2mcp.clock import SystemClock
 from a2mcp.errors import CannotInfer, UnusableFile
 from a2mcp.inference.apis import Api
-from a2mcp.inference.registry import Registry
+from a2mcp.inference.registry import Offer, Registry
 from a2mcp.inference.rows import PLACEHOLDER, Catalogue, Key, ModelRow
 from a2mcp.inference.stock import Stock
 
@@ -41,14 +41,14 @@ def registry():
 def test_a_provider_is_its_last_sources_and_then_the_earlier_ones_again(registry):
     """Ours, where the seed's host forgets: "提供商名字的所有权抢不回来"."""
     first, second = row("p/a", max_tokens=1), row("p/b", max_tokens=2)
-    registry.claim("one", (first, row("q/x")))
+    registry.claim("one", Offer((first, row("q/x"))))
     before = registry.holdings
-    registry.claim("two", (second,))
+    registry.claim("two", Offer((second,)))
     assert registry.find("p/a") is None
     assert registry.find("p/b") == second
     assert registry.find("q/x") is not None
 
-    registry.release("two")
+    registry.claim("two", None)
     assert registry.find("p/a") == first
     assert registry.holdings == before
     assert list(registry.holdings.offers) == list(before.offers)
@@ -56,9 +56,9 @@ def test_a_provider_is_its_last_sources_and_then_the_earlier_ones_again(registry
 
 def test_a_source_that_offers_anew_keeps_its_place(registry):
     """Ours: an edited file must not come before what was put over it."""
-    registry.claim("file", (row("p/a"),))
-    registry.claim("over", (row("p/a", max_tokens=9),))
-    registry.claim("file", (row("p/a"), row("p/b"), row("q/c")))
+    registry.claim("file", Offer((row("p/a"),)))
+    registry.claim("over", Offer((row("p/a", max_tokens=9),)))
+    registry.claim("file", Offer((row("p/a"), row("p/b"), row("q/c"))))
 
     assert registry.find("p/a").max_tokens == 9
     assert registry.find("p/b") is None
@@ -67,16 +67,16 @@ def test_a_source_that_offers_anew_keeps_its_place(registry):
 
 def test_a_chosen_model_that_is_gone_is_no_choice(registry):
     """Ours: a slot names a model; who offers it may go."""
-    registry.claim("one", (row("p/a"),))
+    registry.claim("one", Offer((row("p/a"),)))
     assert registry.choose("p/a") is None
     assert registry.chosen().ref == "p/a"
-    registry.release("one")
+    registry.claim("one", None)
     assert registry.chosen() is None
 
 
 def test_a_model_is_spoken_to_by_its_api_with_its_key(registry):
     """Source: issue, item 1."""
-    registry.claim("one", (row("p/a", key=Key("literal", "k")),), (FAKE,))
+    registry.claim("one", Offer((row("p/a", key=Key("literal", "k")),), (FAKE,)))
     assert registry.speak(registry.find("p/a")) == ("p/a", "k")
 
 
@@ -89,7 +89,7 @@ def test_a_model_is_spoken_to_by_its_api_with_its_key(registry):
 )
 def test_a_model_that_nobody_speaks_to_is_a_clear_error(registry, wanted, words):
     """Ours: who offered the API may be gone by then."""
-    registry.claim("one", (wanted,), (FAKE,))
+    registry.claim("one", Offer((wanted,), (FAKE,)))
     with pytest.raises(CannotInfer, match=words):
         registry.speak(wanted)
 
@@ -103,14 +103,14 @@ def test_the_placeholder_fills_an_empty_slot_and_is_filled_in_again(registry):
     registry.choose(None)
     stock.refresh()
     assert registry.chosen() == PLACEHOLDER
-    registry.release("a2mcp-auto-model")
+    registry.claim("a2mcp-auto-model", None)
     stock.refresh()
     assert registry.chosen() == PLACEHOLDER
 
 
 def test_the_placeholder_is_never_put_over_a_chosen_model(registry):
     """Source: seed, "占位模型": 只填空槽."""
-    registry.claim("other", (row("p/a"),))
+    registry.claim("other", Offer((row("p/a"),)))
     registry.choose("p/a")
     Stock(registry, Files(Catalogue())).refresh()
 
