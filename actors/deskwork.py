@@ -20,8 +20,8 @@ from a2mcp.http.facts import (
     Search,
     SessionFacts,
     ShareFacts,
+    WaitingApproval,
 )
-from a2mcp.http.ports import WaitingApproval
 from a2mcp.policy.grants import Grant, Word
 from a2mcp.types import JobId, SessionId
 from a2mcp.xfer.owner import ROUTE, written

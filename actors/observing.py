@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from a2mcp.config.paths import Home
     from a2mcp.config.schema import ObserveSettings
     from a2mcp.http.events import Asked
+    from a2mcp.inference.switch import Switch
     from a2mcp.observe.event import Event
     from a2mcp.observe.watching import Outlet
     from a2mcp.policy.waiting import Waiting
@@ -94,6 +95,7 @@ class Sizes(msgspec.Struct, frozen=True):
     sessions: SessionTable
     waiting: Waiting[Any]
     transfers: Transfers
+    switch: Switch
 
 
 class Lookout:
@@ -155,6 +157,8 @@ class Lookout:
             "a2mcp_audit_records_total": counts.written,
             "a2mcp_audit_failures_total": counts.failures,
             "a2mcp_events_not_kept_total": self._state.chronicle.store.failures,
+            "a2mcp_inference_allowed": self._sizes.switch.facts.enabled,
+            "a2mcp_inference_denied_total": self._sizes.switch.facts.denied,
             "a2mcp_watchers": self._state.chronicle.watchers,
         }
 

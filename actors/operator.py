@@ -19,9 +19,9 @@ from a2mcp.config import endpoint as endpoints
 from a2mcp.config import token as tokens
 from a2mcp.config.load import replace_token
 from a2mcp.errors import CannotListen
-from a2mcp.http.facts import Invitation
-from a2mcp.http.ports import AuditFacts, JobFacts, Status
-from actors import audit, executor, fetcher, gate, jobs, sessions, tunnel
+from a2mcp.http.facts import HostLlmFacts, Invitation, JobFacts
+from a2mcp.http.ports import AuditFacts, Status
+from actors import audit, executor, fetcher, gate, inference, jobs, sessions, tunnel
 from actors.deskwork import Deskwork
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class Operator(Deskwork):
             audit=AuditFacts(written=counts.written, failures=counts.failures, last=last.seq, hash=last.hash.decode()),
             tunnel=self._system.tunnel.facts,
             downloading=self._system.programs.downloading(),
+            host_llm=self.host_llm(),
             stopping=self._system.front.stopping,
         )
 
@@ -164,6 +165,26 @@ class Operator(Deskwork):
     def close_tunnel(self) -> TunnelFacts:
         """Begin to close the tunnel."""
         return tunnel.stop(self._system.refs.tunnel)
+
+    def host_llm(self) -> HostLlmFacts:
+        """Tell whether this host may ask models, and which it would."""
+        models = self._system.models
+        facts, chosen = models.switch.facts, models.registry.chosen()
+        return HostLlmFacts(
+            enabled=facts.enabled,
+            denied=facts.denied,
+            degraded=facts.degraded,
+            model=chosen.ref if chosen is not None and chosen.usable else None,
+        )
+
+    def switch_host_llm(self, *, enabled: bool) -> HostLlmFacts:
+        """Let this host ask models, or deny it; how that stands then.
+
+        Raises:
+            CannotDeny: it was not turned.
+        """
+        inference.switch_for_operator(self._system.refs.inference, enabled=enabled)
+        return self.host_llm()
 
     def programs(self) -> tuple[ProgramFacts, ...]:
         """Tell where the programs of others are, or how far a download is."""

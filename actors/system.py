@@ -38,6 +38,7 @@ from actors.xfer import Xfer
 if TYPE_CHECKING:
     from a2mcp.clock import Clock
     from a2mcp.host.runs import Runs
+    from a2mcp.inference.models import Models
     from a2mcp.protocol.statetoken import StateTokens
     from actors.contexts import ContextFor
     from actors.ref import Mailbox
@@ -73,6 +74,8 @@ class System(msgspec.Struct, frozen=True):
     """The share, for the route that serves it."""
     lookout: Lookout
     news: Publisher
+    models: Models
+    """What the host may ask, and the switch that denies it."""
     approval_s: float | None
 
     def tick(self) -> None:
@@ -117,7 +120,9 @@ def start(ground: Ground) -> System:
     if ground.settings.host_llm == "deny":
         inference.begin(refs.inference)
     front = _front(ground, refs, context_for, state.tokens)
-    sizes = Sizes(tuple(boxes.values()), state.journal, state.sessions, state.waiting, state.stand.transfers)
+    sizes = Sizes(
+        tuple(boxes.values()), state.journal, state.sessions, state.waiting, state.stand.transfers, ground.models.switch
+    )
     return System(
         front=front,
         refs=refs,
@@ -128,6 +133,7 @@ def start(ground: Ground) -> System:
         stand=state.stand,
         lookout=Lookout(refs.events, state.seen.state, supervisor, front, sizes, ground.clock),
         news=state.seen.news,
+        models=ground.models,
         approval_s=ground.settings.approval.timeout_s,
     )
 

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from a2mcp.errors import A2mcpError, NoDaemon
-from a2mcp.http.facts import Answered, CallFacts, Invitation
-from a2mcp.http.ports import JobFacts, Status, WaitingApproval
+from a2mcp.http.facts import Answered, CallFacts, HostLlmFacts, Invitation, JobFacts, WaitingApproval
+from a2mcp.http.ports import Status
 from a2mcp.observe.event import Event, Wanted
 from a2mcp.obtain.programs import ProgramFacts
 from a2mcp.policy.grants import Grant, Word
@@ -113,6 +113,14 @@ class OperatorClient:
     def close_tunnel(self) -> TunnelFacts:
         """Have the tunnel closed; its program may still run when this returns."""
         return self._ask("DELETE", "/tunnel", TunnelFacts)
+
+    def host_llm(self) -> HostLlmFacts:
+        """Ask whether the host may ask models."""
+        return self._ask("GET", "/host-llm", HostLlmFacts)
+
+    def switch_host_llm(self, *, enabled: bool) -> HostLlmFacts:
+        """Let the host ask models, or deny it."""
+        return self._ask("POST", "/host-llm", HostLlmFacts, {"enabled": enabled})
 
     def programs(self) -> tuple[ProgramFacts, ...]:
         """Ask where the programs of others are."""

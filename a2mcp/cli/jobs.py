@@ -12,7 +12,7 @@ from a2mcp.errors import A2mcpError
 
 if TYPE_CHECKING:
     from a2mcp.cli.client import OperatorClient
-    from a2mcp.http.ports import JobFacts
+    from a2mcp.http.facts import JobFacts
 
 _GOES_ON: Final = frozenset({"running", "background", "orphan"})
 _PATIENCE_S: Final = 8.0

@@ -34,6 +34,7 @@ VERBS: Final = (
     "audit",
     "jobs",
     "tunnel",
+    "host-llm",
     "obtain",
     "stdio",
     "connect",

@@ -54,6 +54,12 @@ def _downloading(facts: Status) -> Iterator[str]:
         yield f"downloading        {one.name}: {one.bytes}{of} bytes"
 
 
+def _models(facts: Status) -> str:
+    switch = "allowed" if facts.host_llm.enabled else "denied, tripwire only" if facts.host_llm.degraded else "denied"
+    refused = f", {facts.host_llm.denied} refused" if facts.host_llm.denied else ""
+    return f"{show.visible(facts.host_llm.model or 'none')} ({switch}{refused})"
+
+
 def describe(facts: Status) -> str:
     """Write the facts for a person."""
     approve = "  (see `a2mcp approvals`)" if facts.approvals_waiting else ""
@@ -71,6 +77,7 @@ def describe(facts: Status) -> str:
             f"audit              {facts.audit.written} written, {facts.audit.failures} failures",
             *_last_record(facts),
             f"tunnel             {_tunnel(facts)}",
+            f"host's model       {_models(facts)}",
             *_downloading(facts),
         )
     )

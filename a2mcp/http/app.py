@@ -35,7 +35,8 @@ from a2mcp.protocol.refusal import response_for
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from a2mcp.http.ports import Front, Probe, SwitchPort
+    from a2mcp.http.host_llm import SwitchPort
+    from a2mcp.http.ports import Front, Probe
     from a2mcp.http.ui import Ui
     from a2mcp.http.xfer import Files
 

@@ -34,6 +34,20 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Calls in flight."""
 
 
+class WaitingApproval(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that goes on once the operator says so."""
+
+    id: str
+    """What the operator types."""
+    call_id: CallId
+    tool: str
+    args: str
+    """The arguments as JSON, shortened: what the operator judges by."""
+    session_id: SessionId | None
+    waiting_s: float
+    client: str | None = None
+
+
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the operator's word about a waiting call."""
 
@@ -56,6 +70,21 @@ class JobOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Where to go on reading."""
     size: int
     """Bytes kept until now."""
+
+
+class JobFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that outlived its call."""
+
+    id: str
+    command: str
+    state: str
+    pid: int | None
+    """The shell's, also when it has ended."""
+    processes: tuple[int, ...] = ()
+    """What runs for it now, as far as that is known."""
+    started_at: str
+    exit_code: int | None
+    output_bytes: int
 
 
 class AuditCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +118,18 @@ class ShareFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until it ends by itself."""
     transfers: tuple[Running, ...]
     """What is being moved, the oldest first."""
+
+
+class HostLlmFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether this host may ask models."""
+
+    enabled: bool = True
+    denied: int = 0
+    """Requests to models that were refused since the start of the process."""
+    degraded: bool = False
+    """Whether it is denied, but a provider that came later cannot be."""
+    model: str | None = None
+    """The chosen model, as ``provider/id``; None where there is none that could be asked."""
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ What the body says is told to the front; the answer is how the switch stands, or
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -20,9 +20,20 @@ from a2mcp.types import SessionId
 if TYPE_CHECKING:
     import falcon
 
-    from a2mcp.http.ports import SwitchPort
 
 _WRONG: Final = "the body must be a JSON object whose 'enabled' is true or false"
+
+
+class SwitchPort(Protocol):
+    """The way from the edge to the switch of the host's inference."""
+
+    def switch_inference(self, exchange: Exchange, *, enabled: bool) -> None:
+        """Turn it, and answer the exchange with how it stands then.
+
+        Raises:
+            Busy, Stopping: nothing is turned.
+        """
+        ...
 
 
 class Asked(msgspec.Struct, frozen=True):

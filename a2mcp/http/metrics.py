@@ -42,6 +42,8 @@ FAMILIES: Final = {
     "a2mcp_events_total": ("counter", "Events observed."),
     "a2mcp_events_lost_total": ("counter", "Events that came faster than they could be taken."),
     "a2mcp_events_not_kept_total": ("counter", "Events that the disk did not take."),
+    "a2mcp_inference_allowed": ("gauge", "Whether the host may ask models: 1 or 0."),
+    "a2mcp_inference_denied_total": ("counter", "Requests to models that were refused."),
     "a2mcp_watchers": ("gauge", "Who watches events."),
 }
 """Every metric: its type and its meaning."""

@@ -18,6 +18,7 @@ import msgspec
 from a2mcp.config.paths import private_socket_folder
 from a2mcp.errors import A2mcpError, CannotListen
 from a2mcp.http import control
+from a2mcp.http.host_llm import Asked
 from a2mcp.http.resource import Resource, body, reply
 from a2mcp.tunnel.providers import Wish
 
@@ -43,6 +44,7 @@ def make_operator_app(port: OperatorPort) -> falcon.App[falcon.Request, falcon.R
     for path, resource in control.ROUTES.items():
         app.add_route(path, resource(port))
     app.add_route("/tunnel", _Tunnel(port))
+    app.add_route("/host-llm", _HostLlm(port))
     app.add_route("/programs", _Programs(port))
     app.add_route("/doctor", _Doctor(port))
     app.add_route("/page", _Page(port))
@@ -111,6 +113,15 @@ class _Tunnel(Resource):
     def on_delete(self, _request: falcon.Request, response: falcon.Response) -> None:
         response.status = falcon.HTTP_202
         reply(response, self._port.close_tunnel())
+
+
+class _HostLlm(Resource):
+    def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
+        reply(response, self._port.host_llm())
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        asked = body(request, Asked, "switch")
+        reply(response, self._port.switch_host_llm(enabled=asked.enabled))
 
 
 class _Programs(Resource):

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from a2mcp.http.facts import HostLlmFacts
 from a2mcp.obtain.programs import ProgramFacts
 from a2mcp.policy.grants import Grant, Word
 from a2mcp.protocol.methods import Services
 from a2mcp.tunnel.passage import TunnelFacts
-from a2mcp.types import CallId, SessionId
+from a2mcp.types import SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
         Finding,
         Gauges,
         Invitation,
+        JobFacts,
         JobOutput,
         Search,
         SessionFacts,
         ShareFacts,
+        WaitingApproval,
     )
     from a2mcp.observe.event import Event
     from a2mcp.observe.tally import Tally
@@ -72,22 +75,10 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     tunnel: TunnelFacts = TunnelFacts()
     downloading: ProgramFacts | None = None
     """A program of others that is being fetched now."""
+    host_llm: HostLlmFacts = HostLlmFacts()
+    """Whether this host may ask models."""
     stopping: bool = False
     """Whether it takes no more calls and ends once those in flight have been answered."""
-
-
-class WaitingApproval(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that goes on once the operator says so."""
-
-    id: str
-    """What the operator types."""
-    call_id: CallId
-    tool: str
-    args: str
-    """The arguments as JSON, shortened: what the operator judges by."""
-    session_id: SessionId | None
-    waiting_s: float
-    client: str | None = None
 
 
 class Probe(Protocol):
@@ -100,21 +91,6 @@ class Probe(Protocol):
     def scrape(self, reply: Reply, write: Callable[[Tally, Gauges], Response]) -> None:
         """Complete a reply with the counts, as this function writes them."""
         ...
-
-
-class JobFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that outlived its call."""
-
-    id: str
-    command: str
-    state: str
-    pid: int | None
-    """The shell's, also when it has ended."""
-    processes: tuple[int, ...] = ()
-    """What runs for it now, as far as that is known."""
-    started_at: str
-    exit_code: int | None
-    output_bytes: int
 
 
 class OperatorPort(Protocol):
@@ -208,6 +184,18 @@ class OperatorPort(Protocol):
         """Begin to close the tunnel."""
         ...
 
+    def host_llm(self) -> HostLlmFacts:
+        """Tell whether this host may ask models, and which it would."""
+        ...
+
+    def switch_host_llm(self, *, enabled: bool) -> HostLlmFacts:
+        """Let this host ask models, or deny it; how that stands then.
+
+        Raises:
+            CannotDeny: it was not turned.
+        """
+        ...
+
     def programs(self) -> tuple[ProgramFacts, ...]:
         """Tell where the programs of others are, or how far a download is."""
         ...
@@ -238,18 +226,6 @@ class OperatorPort(Protocol):
 
     def stop(self) -> None:
         """Ask the daemon to drain and exit; returns at once."""
-        ...
-
-
-class SwitchPort(Protocol):
-    """The way from the edge to the switch of the host's inference."""
-
-    def switch_inference(self, exchange: Exchange, *, enabled: bool) -> None:
-        """Turn it, and answer the exchange with how it stands then.
-
-        Raises:
-            Busy, Stopping: nothing is turned.
-        """
         ...
 
 

@@ -58,6 +58,8 @@ OPEN: Final = frozenset(
         ("GET", "/tunnel"),
         ("POST", "/tunnel"),
         ("DELETE", "/tunnel"),
+        ("GET", "/host-llm"),
+        ("POST", "/host-llm"),
         ("GET", "/doctor"),
     }
 )

@@ -17,14 +17,14 @@ const TOUCHES = {
   approval: ["waiting", "grants", "inflight"],
   session: ["sessions"],
   job: ["jobs"],
-  record: ["share", "tunnel", "grants", "waiting"],
+  record: ["share", "tunnel", "inference", "grants", "waiting"],
   warning: ["doctor"],
-  gap: ["inflight", "waiting", "sessions", "jobs", "share", "tunnel", "grants"],
+  gap: ["inflight", "waiting", "sessions", "jobs", "share", "tunnel", "inference", "grants"],
 };
 
 const PARTS = {
   inflight: calls.reconcile, waiting: calls.askWaiting, sessions: things.sessions, jobs: things.jobs,
-  share: things.share, tunnel: things.tunnel, grants: things.grants, doctor: things.doctor, status,
+  share: things.share, tunnel: things.tunnel, inference: things.inference, grants: things.grants, doctor: things.doctor, status,
 };
 
 const stale = new Set();
@@ -120,13 +120,14 @@ function tick(turn) {
   if (things.jobsRun) refresh("jobs");
   if (things.tunnelMoves) refresh("tunnel");
   if (byId("share").children.length) refresh("share");
-  if (turn % (SLOW_MS / SECOND_MS) === 0) refresh("inflight", "waiting", "sessions", "status");
+  if (turn % (SLOW_MS / SECOND_MS) === 0) refresh("inflight", "waiting", "sessions", "inference", "status");
 }
 
 async function main() {
   for (const heading of document.querySelectorAll("h2")) heading.tabIndex = -1;
   things.search();
   things.tunnelButtons();
+  things.inferenceSwitch();
   things.tokenButtons();
   byId("doctor-again").addEventListener("click", () => act(things.doctor, "The doctor has looked again."));
   byId("leave").addEventListener("click", async () => {

@@ -163,6 +163,26 @@ export function tunnelButtons() {
   byId("tunnel-close").addEventListener("click", () => act(() => del("tunnel"), "The tunnel begins to close.", tunnel));
 }
 
+// --- the host's models --------------------------------------------------------------------------------------------
+
+export async function inference() {
+  const facts = await get("host-llm");
+  const line = (name, value, kind) => [h("dt", {}, name), h("dd", { class: kind }, h("span", {}, visible(value)))];
+  byId("inference").replaceChildren(
+    ...line("Chosen", facts.model ?? "none"),
+    ...line("State", facts.enabled ? "allowed" : facts.degraded ? "denied, by the tripwire only" : "denied", facts.degraded ? "bad" : ""),
+    ...line("Refused requests", String(facts.denied)));
+  byId("inference-switch").setAttribute("aria-checked", String(facts.enabled));
+}
+
+export function inferenceSwitch() {
+  const button = byId("inference-switch");
+  button.addEventListener("click", () => {
+    const enabled = button.getAttribute("aria-checked") !== "true";
+    return act(() => post("host-llm", { enabled }), enabled ? "The host may ask models." : "The host asks no model.", inference);
+  });
+}
+
 // --- the log and doctor ------------------------------------------------------------------------------------------
 
 export function search() {

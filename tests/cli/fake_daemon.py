@@ -11,9 +11,19 @@ from pathlib import Path
 import msgspec
 
 import a2mcp
-from a2mcp.errors import A2mcpError, ToolError, UnusableFile
-from a2mcp.http.facts import Answered, CallFacts, Finding, Invitation, JobOutput, SessionFacts
-from a2mcp.http.ports import AuditFacts, JobFacts, Status, WaitingApproval
+from a2mcp.errors import A2mcpError, CannotDeny, ToolError, UnusableFile
+from a2mcp.http.facts import (
+    Answered,
+    CallFacts,
+    Finding,
+    HostLlmFacts,
+    Invitation,
+    JobFacts,
+    JobOutput,
+    SessionFacts,
+    WaitingApproval,
+)
+from a2mcp.http.ports import AuditFacts, Status
 from a2mcp.observe.event import Event
 from a2mcp.obtain.programs import ProgramFacts
 from a2mcp.policy.grants import Grant
@@ -70,6 +80,7 @@ class Fake:
         self.stopped = threading.Event()
         self.fault = None
         self.tunnels = [TunnelFacts()]
+        self.inference = HostLlmFacts(denied=2, model="local/qwen3")
         self.wishes = []
         self.found = [(ProgramFacts(name="dufs", setting="dufs", state="missing", version="0.46.0"),)]
         self.wanted = []
@@ -134,6 +145,15 @@ class Fake:
 
     def jobs(self):
         return self.running
+
+    def host_llm(self):
+        return self.inference
+
+    def switch_host_llm(self, *, enabled):
+        if not enabled and self.inference.degraded:
+            raise CannotDeny("inference cannot be denied: far.", hint="Change it.")
+        self.inference = msgspec.structs.replace(self.inference, enabled=enabled)
+        return self.inference
 
     def tunnel(self):
         return self.tunnels.pop(0) if len(self.tunnels) > 1 else self.tunnels[0]

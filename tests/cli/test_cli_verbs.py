@@ -40,6 +40,7 @@ def test_status_says_the_address_first(run):
         "jobs running       4",
         "audit              10 written, 0 failures",
         "tunnel             closed",
+        "host's model       none (allowed)",
     ]
 
 

@@ -189,3 +189,22 @@ def test_a_start_that_cannot_deny_says_so_and_serves(tmp_path):
         assert f"[a2mcp] warning: {REASON}" in daemon.stderr
         assert records(daemon) == [(None, {"enabled": False, "error": REASON})]
         assert daemon.client().post({"enabled": True}, "/host-llm").json == stands(True)
+
+
+def test_status_the_command_line_and_metrics_show_the_switch_and_the_operator_turns_it(with_models):
+    """Source: issue, item 5: `status`, the page and `a2mcp host-llm [on|off]` show and set it."""
+    assert "host's model       p/x (allowed)" in with_models.cli("status").stdout
+    assert with_models.cli("host-llm").stdout == "host_llm=allow denied=0 model=p/x\n"
+    assert with_models.cli("host-llm", "off").stdout == "host_llm=deny denied=0 model=p/x\n"
+    assert "host's model       p/x (denied)" in with_models.cli("status").stdout
+    assert with_models.client().send("GET", "/metrics").body.count(b"\na2mcp_inference_allowed 0\n") == 1
+    assert with_models.client().post({"enabled": True}, "/host-llm").json == stands(True)
+    put(with_models.home, BEYOND)
+    refused = with_models.cli("host-llm", "off")
+    assert (refused.returncode, refused.stderr.splitlines()[0]) == (1, f"a2mcp: {REASON}")
+    put(with_models.home, FINE + "# again\n")
+    with_models.cli("host-llm", "off")
+    put(with_models.home, BEYOND)
+    assert with_models.cli("host-llm", "off").stdout == "host_llm=deny (tripwire only) denied=0 model=p/x\n"
+    assert "(denied, tripwire only)" in with_models.cli("status").stdout
+    assert [sid for sid, _ in records(with_models)] == [None] * 5

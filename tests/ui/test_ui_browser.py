@@ -332,6 +332,25 @@ def test_a_transfer_is_seen_to_move_and_is_stopped(browser, free, tmp_path):
         page.wait_for_selector("#share li", state="detached")
 
 
+def test_the_host_is_denied_its_models_and_allowed_them_again(browser, free):
+    """Issue 7 §5: the page shows the switch and sets it, by mouse and by keyboard."""
+    with opened(browser, free) as page:
+        switch = page.get_by_role("switch", name="The host may ask models")
+        becomes(page, "document.querySelector('#inference').innerText.includes('allowed')")
+        switch.click()
+        becomes(page, "document.querySelector('#inference').innerText.includes('denied')")
+        assert switch.get_attribute("aria-checked") == "false"
+        assert json.loads(free.cli("host-llm", "--json").stdout)["enabled"] is False
+        free.cli("host-llm", "on")
+        becomes(page, "document.querySelector('#inference-switch').getAttribute('aria-checked') === 'true'")
+        switch.press("Space")
+        becomes(page, "document.querySelector('#inference').innerText.includes('denied')")
+        switch.press("Enter")
+        becomes(page, "document.querySelector('#inference').innerText.includes('allowed')")
+    turned = [one["args"]["enabled"] for one in free.audit() if one["tool"] == "host_llm"]
+    assert turned == [False, True, False, True]
+
+
 def test_a_session_is_ended_and_the_log_is_searched(browser, free):
     """Issue 6.2."""
     session = free.session()
