@@ -238,6 +238,16 @@ def test_a_link_in_place_of_the_log_is_named(run, log):
 
 
 @pytest.mark.parametrize(
+    ("audit", "why"), [("/dev/null/a2mcp.log", "Not a directory"), ("/dev/full", "not a regular file")]
+)
+def test_a_log_that_cannot_be_read_is_named(run, monkeypatch, audit, why):
+    """Issue, item 8: exit code 2."""
+    monkeypatch.setenv("A2MCP_AUDIT", audit)
+    done = run("audit", "--verify")
+    assert (done.exit_code, done.stderr) == (2, f"a2mcp: {audit} cannot be read: {why}.\n")
+
+
+@pytest.mark.parametrize(
     "args",
     [("--verify", "--tool", "bash"), ("--verify", "--follow"), ("--expect", "00"), ("some.log",)],
 )
