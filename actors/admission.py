@@ -68,9 +68,9 @@ class _Tracked:
         self._leave = leave
 
     def complete(self, response: Response) -> bool:
-        completed = self._reply.complete(response)
+        # First: whoever has its answer finds the slot free that it had.
         self._leave(id(self))
-        return completed
+        return self._reply.complete(response)
 
     def begin_stream(self) -> bool:
         return self._reply.begin_stream()

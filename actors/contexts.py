@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 def limits_of(settings: Settings) -> Limits:
     """The limits that tools keep to."""
     limits = settings.limits
-    return Limits(output_bytes=limits.output_bytes, job_bytes=limits.job_bytes, jobs=limits.jobs)
+    return Limits(
+        output_bytes=limits.output_bytes,
+        job_bytes=limits.job_bytes,
+        jobs=limits.jobs,
+        kept_jobs=limits.kept_jobs,
+        kept_bytes=limits.kept_bytes,
+    )
 
 
 def contexts(settings: Settings, home: Path, clock: Clock, port: JobsPort, xfer_port: XferPort) -> ContextFor:

@@ -110,7 +110,7 @@ class GetRecords(Ask[tuple[Record, ...]], frozen=True):
 JobsMessage = Started | Serve | Cancel | StopAll | GetCounts | GetReport | GetPage | Stop | GetRecords
 
 
-def runs_for(home: Path, clock: Clock, limits: Limits, saved: Callable[[Record], None] | None = None) -> Runs:
+def runs_for(home: Path, clock: Clock, limits: Limits, saved: Callable[[Record], None] = lambda _record: None) -> Runs:
     """Make what the actor looks after: once per daemon, whatever happens to the actor.
 
     Args:
@@ -119,8 +119,8 @@ def runs_for(home: Path, clock: Clock, limits: Limits, saved: Callable[[Record],
         limits: of commands and their output.
         saved: is told how a job stands whenever that is written down.
     """
-    log = JobLog(home / "jobs", saved=saved) if saved is not None else JobLog(home / "jobs")
-    room = JobRoom(running=limits.jobs, job_bytes=limits.job_bytes)
+    log = JobLog(home / "jobs", keep=limits.kept_jobs, keep_bytes=limits.kept_bytes, saved=saved)
+    room = JobRoom(running=limits.jobs, job_bytes=limits.job_bytes, kept_bytes=limits.kept_bytes)
     return Runs(clock=clock, log=log, room=room, output_bytes=limits.output_bytes, kin=here())
 
 

@@ -40,16 +40,16 @@ class Ticket:
 class Shell:
     """A daemon's running commands, as far as tools see them. Is its own ``JobsPort``."""
 
-    def __init__(self, home: Path, *, limits: Limits | None = None, kin=None, **log):
+    def __init__(self, home: Path, *, limits: Limits | None = None, kin=None):
         self.home = home
         self.cwd = home.parent
         self.limits = limits or Limits()
         self.clock = SystemClock()
-        self.log = JobLog(home / "jobs", **log)
+        self.log = JobLog(home / "jobs", keep=self.limits.kept_jobs, keep_bytes=self.limits.kept_bytes)
         self.runs = Runs(
             clock=self.clock,
             log=self.log,
-            room=JobRoom(running=self.limits.jobs, job_bytes=self.limits.job_bytes),
+            room=JobRoom(running=self.limits.jobs, job_bytes=self.limits.job_bytes, kept_bytes=self.limits.kept_bytes),
             output_bytes=self.limits.output_bytes,
             kin=kin,
         )

@@ -49,6 +49,10 @@ class LimitSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Commands that run at one time."""
     job_bytes: int = 256 * MIB
     """Output that is kept on disk for one command."""
+    kept_jobs: int = 64
+    """Ended jobs that are kept."""
+    kept_bytes: int = GIB
+    """Output that is kept on disk for all commands, running and ended."""
 
 
 class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,6 +184,8 @@ _SECTIONS: Final[dict[str, tuple[dict[str, Check], Callable[..., Any]]]] = {
             "output_bytes": checks.integer(KIB, 64 * MIB),
             "jobs": checks.integer(1, 1_000_000),
             "job_bytes": checks.integer(KIB, 1024 * GIB),
+            "kept_jobs": checks.integer(1, 10_000),
+            "kept_bytes": checks.integer(KIB, 1024 * GIB),
         },
         LimitSettings,
     ),

@@ -34,12 +34,36 @@ class Excerpt(msgspec.Struct, frozen=True):
 
 
 class Budget:
-    """Bytes that the streams of one command may still put on disk."""
+    """Bytes that may still be put on disk: by one command, and then out of what all of them may together.
 
-    __slots__ = ("left",)
+    Args:
+        most: how many in all.
+        shared: what these are a part of.
+    """
 
-    def __init__(self, left: int) -> None:
-        self.left = left
+    __slots__ = ("_most", "_shared", "spent")
+
+    def __init__(self, most: int, shared: Budget | None = None) -> None:
+        self._most = most
+        self._shared = shared
+        self.spent = 0
+
+    @property
+    def left(self) -> int:
+        """How many there still may be."""
+        mine = self._most - self.spent
+        return mine if self._shared is None else min(mine, self._shared.left)
+
+    def spend(self, size: int) -> None:
+        """Take note of what was written."""
+        self.spent += size
+        if self._shared is not None:
+            self._shared.spend(size)
+
+    def release(self) -> None:
+        """Give back to the others what was spent, because it is not counted here any more."""
+        if self._shared is not None:
+            self._shared.spent -= self.spent
 
 
 class Capture:
@@ -150,7 +174,7 @@ class Capture:
         except OSError:
             return None  # A file system without it, or a full one: writing finds out which.
         self.kept += size
-        self._budget.left -= size
+        self._budget.spend(size)
         return size
 
     def _store(self, data: bytes) -> None:
@@ -173,5 +197,5 @@ class Capture:
                 done += os.write(self._file, data[done:wanted])
         except OSError:
             self._full = True
-        self._budget.left -= done
+        self._budget.spend(done)
         return done

@@ -30,8 +30,6 @@ _META: Final = "meta.json"
 _ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"
 _ID: Final = re.compile(f"j[{_ALPHABET}]{{8}}")
 _TRIES: Final = 8
-KEEP_JOBS: Final = 64
-KEEP_BYTES: Final = 1 << 30
 MOST_SURVIVORS: Final = 16
 """How many of those who outlived a command are written down."""
 
@@ -125,7 +123,7 @@ class JobLog:
     Args:
         folder: made when the first job needs it.
         keep: how many ended jobs stay.
-        keep_bytes: how much output of ended jobs stays.
+        keep_bytes: how much output stays, that of live jobs included.
         saved: is given each record that is written.
     """
 
@@ -133,8 +131,8 @@ class JobLog:
         self,
         folder: Path,
         *,
-        keep: int = KEEP_JOBS,
-        keep_bytes: int = KEEP_BYTES,
+        keep: int,
+        keep_bytes: int,
         saved: Callable[[Record], None] = lambda _record: None,
     ) -> None:
         self.folder = folder
@@ -228,16 +226,18 @@ class JobLog:
         except OSError:
             return 0
 
-    def prune(self, live: Collection[JobId]) -> None:
-        """Throw ended jobs away, oldest first, until what stays is within both bounds."""
+    def prune(self, live: Collection[JobId], live_bytes: int = 0) -> None:
+        """Throw ended jobs away, oldest first, until what stays is within both bounds; the newest of them stays."""
         records = [record for record in self.all() if record.id not in live]
         self._sweep({*live, *(record.id for record in records if record.id)})
-        kept = kept_bytes = 0
+        kept, kept_bytes = 0, live_bytes
         for record in reversed(records):
-            if record.id is None or record.state is State.ORPHAN:
+            if record.id is None:
+                continue
+            kept_bytes += self.size(record.id, "stdout") + self.size(record.id, "stderr")
+            if record.state is State.ORPHAN:
                 continue
             kept += 1
-            kept_bytes += self.size(record.id, "stdout") + self.size(record.id, "stderr")
             if kept > self._keep or (kept_bytes > self._keep_bytes and kept > 1):
                 shutil.rmtree(self.folder / record.id, ignore_errors=True)
 

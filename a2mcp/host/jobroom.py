@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.errors import ToolError
+from a2mcp.host.capture import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,10 +25,14 @@ class JobRoom:
     Args:
         running: how many may run at one time.
         job_bytes: output on disk for one of them.
+        kept_bytes: output on disk for all.
     """
 
-    def __init__(self, *, running: int, job_bytes: int) -> None:
-        self.job_bytes = job_bytes
+    def __init__(self, *, running: int, job_bytes: int, kept_bytes: int) -> None:
+        self._job_bytes = job_bytes
+        self._disk = Budget(kept_bytes)
+        self.much = max(1, kept_bytes // 8)
+        """New output after which old output is looked at."""
         self._most = running
         self._taken = 0
         self._lock = threading.Lock()
@@ -52,19 +57,37 @@ class JobRoom:
         with self._lock:
             self._taken -= 1
 
+    def budget(self) -> Budget:
+        """The part of the disk that a command may use, as long as the others leave it."""
+        return Budget(self._job_bytes, self._disk)
+
+    @property
+    def written(self) -> int:
+        """Bytes that the running commands have on disk."""
+        return self._disk.spent
+
 
 class Pruning:
-    """Has old jobs thrown away a moment after there are new ones.
+    """Has old jobs thrown away a moment after there are new ones, or much new output.
 
     Args:
         timers: of the thread that looks after the commands.
         prune: throws away what is too much.
+        room: what commands share.
     """
 
-    def __init__(self, timers: Timers, prune: Callable[[], None]) -> None:
+    def __init__(self, timers: Timers, prune: Callable[[], None], room: JobRoom) -> None:
         self._timers = timers
         self._prune = prune
+        self._room = room
         self._timer: Timer | None = None
+        self._seen = 0
+
+    def grown(self) -> None:
+        """Prune if the running commands have written much since the last time; they may have written now."""
+        self._seen = min(self._seen, self._room.written)
+        if self._room.written - self._seen >= self._room.much:
+            self.soon()
 
     def soon(self) -> None:
         """Prune in a moment. PERF: put off, so that a burst of ends reads the folder once."""
@@ -73,4 +96,5 @@ class Pruning:
 
     def _now(self) -> None:
         self._timer = None
+        self._seen = self._room.written
         self._prune()

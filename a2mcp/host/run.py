@@ -14,7 +14,7 @@ import msgspec
 
 from a2mcp.clock import iso
 from a2mcp.host import terminal
-from a2mcp.host.capture import Budget, Capture, Excerpt
+from a2mcp.host.capture import Capture, Excerpt
 from a2mcp.host.feeder import Feeder
 from a2mcp.host.groups import Identity
 from a2mcp.host.joblog import Ending, Record, State
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from a2mcp.host.capture import Budget
     from a2mcp.host.joblog import JobLog, Stream
     from a2mcp.host.process import Child
     from a2mcp.host.timers import Timer
@@ -94,15 +95,15 @@ class Run:
     Args:
         child: the process.
         started_at: the wall clock at the start.
-        job_bytes: output kept on disk.
+        budget: of output on disk.
     """
 
-    def __init__(self, child: Child, started_at: datetime, job_bytes: int) -> None:
+    def __init__(self, child: Child, started_at: datetime, budget: Budget) -> None:
         out, err, stdin = child.popen.stdout, child.popen.stderr, child.popen.stdin
         assert out is not None  # noqa: S101 - spawn always asks for both
         assert err is not None  # noqa: S101
-        budget = Budget(job_bytes)
         self.child = child
+        self.budget = budget
         self.started_at = started_at
         self.out = Capture(out.fileno(), budget)
         self.err = Capture(err.fileno(), budget)

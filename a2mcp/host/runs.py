@@ -81,7 +81,8 @@ class Runs:
         self._tending: Timer | None = None
         self._cancelled_early: deque[CallId] = deque(maxlen=_REMEMBERED)
         self._stop_grace_s: float | None = None
-        self._pruning = Pruning(self.loop.timers, lambda: log.prune(self.jobs.keys()))
+        self._pruning = Pruning(self.loop.timers, lambda: log.prune(self.jobs.keys(), room.written), room)
+        self._pruning.soon()  # The daemon before may have been killed, or have had other limits.
 
     def running(self) -> int:
         """How many commands are looked after."""
@@ -93,7 +94,7 @@ class Runs:
 
     def start(self, child: Child, watcher: Watcher) -> None:
         """Take over a started command; ``watcher`` is told at its end or when its ``wait_s`` is over."""
-        run = Run(child, self._clock.now(), self.room.job_bytes)
+        run = Run(child, self._clock.now(), self.room.budget())
         self._live.add(run)
         self._kin.began(child)
         self._tend_later()
@@ -199,6 +200,7 @@ class Runs:
         if capture.outgrown:
             self._keep(run)
             ended = capture.drain()
+        self._pruning.grown()
         if ended:
             self.loop.forget(capture.descriptor)
 
@@ -226,6 +228,7 @@ class Runs:
             self._keep(run)
         run.state = State.ENDED
         self.save(run)
+        self._vacate(run)
         self._tell_all(run)
         self._let_go(run)
         run.child.close()
@@ -241,11 +244,16 @@ class Runs:
         if self._kin.tend() or self._live:
             self._tend_later()
 
-    def _let_go(self, run: Run) -> None:
-        run.over = True
+    def _vacate(self, run: Run) -> None:
+        """Make its place free: before anybody is told, so that whoever has an answer can start the next command."""
         if run in self._live:
             self._live.remove(run)
             self.room.give_back()
+            run.budget.release()
+
+    def _let_go(self, run: Run) -> None:
+        run.over = True
+        self._vacate(run)
         self._kin.over(run.child)
         if run.job is not None:
             self.jobs.pop(run.job, None)
@@ -259,6 +267,7 @@ class Runs:
     def _give_up(self, run: Run) -> None:
         """Kill it at once, and tell whoever waits, so that no call waits for ever."""
         run.ending, run.state = run.ending or Ending.ABANDONED, State.ENDED
+        self._vacate(run)
         try:
             self._tell_all(run)
         finally:

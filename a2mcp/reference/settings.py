@@ -69,6 +69,9 @@ _PURPOSE: Final = {
     "limits.jobs": "Commands that run at one time, those with a call that waits for them included. One more is not "
     "started, and its result says so.",
     "limits.job_bytes": "Output kept on disk for one command; more is dropped, and the result says so.",
+    "limits.kept_jobs": "Ended jobs that are kept; the oldest go first.",
+    "limits.kept_bytes": "Output kept on disk for all commands. The oldest ended jobs go first, but the newest stays; "
+    "when those that run have all of it, more is dropped, and their results say so.",
     "observe.events": "Events that are kept for `a2mcp observe` and the page: see [Watch](../how-to/observe.md).",
     "observe.metrics": "Whether [`/metrics`](metrics.md) answers.",
     "observe.notify": "Whether a call that waits raises a notice on the desktop (`notify-send`): `on`, `off`, or "

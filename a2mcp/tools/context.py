@@ -122,6 +122,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Output kept on disk for one command; more is dropped and said so."""
     jobs: int = 1024
     """Commands that run at one time."""
+    kept_jobs: int = 64
+    """Ended jobs that are kept."""
+    kept_bytes: int = 1024 * 1024 * 1024
+    """Output kept on disk for all commands, running and ended."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

@@ -129,6 +129,23 @@ def test_one_principal_cannot_take_every_slot(
         door.call(**greedy)
 
 
+def test_whoever_has_its_answer_has_its_slot_back() -> None:
+    """Ours: one call after the other is never one too many, however fast the next one is."""
+    door = Door(in_flight=1)
+    left = []
+
+    class Watched(Reply):
+        def complete(self, response: Response) -> bool:
+            left.append(door.front.unanswered)
+            return super().complete(response)
+
+    door.front.call(exchange(reply=Watched())[0], "echo", RAW)
+    (admit,) = door.told()
+    assert isinstance(admit, sessions.Admit)
+    assert admit.call.exchange.reply.complete(Response(200))
+    assert left == [0]
+
+
 def test_there_is_an_end_to_everything_else_too() -> None:
     """STYLE 12: every buffer has a chosen size."""
     door = Door(in_flight=3)

@@ -42,6 +42,8 @@ def test_an_almost_empty_file_gives_the_documented_defaults():
         output_bytes=50 << 10,
         jobs=1024,
         job_bytes=256 << 20,
+        kept_jobs=64,
+        kept_bytes=1 << 30,
     )
     assert found.xfer == schema.XferSettings(dufs="dufs", cloudflared="cloudflared")
     assert (found.approval.mode, found.approval.tools, found.audit.sync) == (Mode.YOLO, {}, False)
@@ -208,7 +210,7 @@ def test_every_field_has_a_dotted_name():
         "approval.mode", "approval.tools",
         "approval.ask_caller", "approval.timeout_s", "audit.sync", "audit.bytes",
         "limits.in_flight", "limits.in_flight_each", "limits.connections", "limits.unauthenticated", "limits.sessions",
-        "limits.body_bytes", "limits.mcp_body_bytes", "limits.output_bytes", "limits.jobs", "limits.job_bytes",
+        "limits.body_bytes", "limits.mcp_body_bytes", "limits.output_bytes", "limits.jobs", "limits.job_bytes", "limits.kept_jobs", "limits.kept_bytes",
         "observe.events", "observe.metrics", "observe.notify", "observe.traces", "tools.preset",
         "tools.off", "xfer.server", "xfer.overwrite", "xfer.zip", "xfer.hash", "xfer.stall_s", "xfer.upload_bytes",
             "xfer.dufs", "xfer.cloudflared",

@@ -444,7 +444,7 @@ def test_a_system_that_cannot_start_it_is_explained(shell, monkeypatch, error, w
 def test_a_command_that_nobody_takes_over_is_killed(shell, tmp_path):
     """Ours: the jobs actor's mailbox is full. Its place is free again."""
     taken = []
-    room = JobRoom(running=1, job_bytes=0)
+    room = JobRoom(running=1, job_bytes=0, kept_bytes=0)
 
     class Full:
         take_place, give_place_back = room.take, room.give_back

@@ -13,8 +13,10 @@ from a2mcp.clock import SystemClock
 from a2mcp.host.command import Command
 from a2mcp.host.joblog import Record, State
 from a2mcp.host.process import spawn
+from a2mcp.host.run import Watcher
 from a2mcp.tools import bash, jobs
 from a2mcp.tools.context import Limits
+from a2mcp.types import CallId
 
 
 @pytest.fixture
@@ -311,7 +313,7 @@ def test_what_a_crash_left_half_made_is_no_job(tmp_path):
 
 def test_the_oldest_ended_jobs_go_first(tmp_path):
     """Issue §5: bounded; what runs is never thrown away."""
-    shell = Shell(tmp_path / "home", keep=3)
+    shell = Shell(tmp_path / "home", limits=Limits(kept_jobs=3))
     running = job_of(shell, "sleep 65")
     ended = [job_of(shell, f"echo {n}") for n in range(5)]
     for job in ended:
@@ -324,13 +326,67 @@ def test_the_oldest_ended_jobs_go_first(tmp_path):
 
 def test_the_bytes_of_ended_jobs_are_bounded(tmp_path):
     """Issue §5: the newest stays even when it alone is over the bound."""
-    shell = Shell(tmp_path / "home", keep_bytes=100_000)
+    shell = Shell(tmp_path / "home", limits=Limits(kept_bytes=100_000))
     for _ in range(3):
         shell.bash("head -c 90000 /dev/zero")
     shell.until(lambda: len(ids(shell)) == 1)
     last = shell.bash("head -c 200000 /dev/zero").structured["jobId"]
     shell.until(lambda: ids(shell) == [last])
     shell.close()
+
+
+def test_whoever_is_told_of_an_end_has_the_place_back(shell, tmp_path):
+    """Ours: one command after the other is never one too many, however fast the next one is."""
+    seen = []
+    watcher = Watcher(CallId("c"), lambda _report: seen.append(shell.runs.running()), owner=True)
+    shell.take_place()
+    child = spawn(Command(text="true", cwd=tmp_path, wait_s=30), started=SystemClock().monotonic())
+    shell.runs.start(child, watcher)
+    shell.until(lambda: seen)
+    assert seen == [0]
+
+
+def on_disk(shell):
+    """Bytes of output in the folder of the jobs."""
+    return sum(path.stat().st_size for path in (shell.home / "jobs").glob("*/std*"))
+
+
+def test_running_commands_share_what_there_is_on_disk(tmp_path):
+    """Issue 5, section 6: the folder's total; what is over it is dropped and said so, and an end makes room again."""
+    shell = Shell(tmp_path / "home", limits=Limits(kept_bytes=1_000_000))
+    first = job_of(shell, "head -c 700000 /dev/zero; cat", stdin="")
+    second = job_of(shell, "head -c 700000 /dev/zero; cat", stdin="")
+    shell.until(lambda: sum(run.written for run in shell.runs.jobs.values()) == 1_400_000)
+    assert on_disk(shell) == 1_000_000
+    said = [text_of(shell.jobs("stop", id=job)) for job in (first, second)]
+    assert sum("390.6 KiB of output were dropped: there was no room to keep them." in text for text in said) == 1
+
+    third = shell.bash("head -c 900000 /dev/zero").structured
+    shell.until(lambda: ids(shell) == [third["jobId"]])
+    assert on_disk(shell) == 900_000
+    shell.close()
+
+
+def test_a_command_that_writes_much_pushes_old_output_out_while_it_runs(tmp_path):
+    """Issue 5, section 6: oldest first, and not only when something ends."""
+    shell = Shell(tmp_path / "home", limits=Limits(kept_bytes=1_000_000))
+    oldest, newest = (shell.bash("head -c 300000 /dev/zero").structured["jobId"] for _ in range(2))
+    running = job_of(shell, "cat; head -c 600000 /dev/zero; sleep 67", stdin="x")
+    shell.until(lambda: set(ids(shell)) == {oldest, newest, running})
+    shell.jobs("write", id=running, input="")
+    shell.until(lambda: set(ids(shell)) == {newest, running})
+    assert on_disk(shell) <= 1_000_000
+    shell.close()
+
+
+def test_what_an_earlier_daemon_left_is_brought_within_the_bounds(tmp_path):
+    """Issue 5, section 6: a killed daemon prunes nothing, and the next may have other limits."""
+    first = Shell(tmp_path / "home")
+    made = [first.bash("head -c 100000 /dev/zero").structured["jobId"] for _ in range(4)]
+    first.close()
+    second = Shell(tmp_path / "home", limits=Limits(kept_jobs=2))
+    second.until(lambda: ids(second) == made[-2:])
+    second.close()
 
 
 def test_twenty_commands_end_with_the_daemon(tmp_path):
