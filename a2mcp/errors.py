@@ -269,6 +269,25 @@ class InferenceDenied(CannotInfer):
     """This host may ask no model now. Final: trying again is refused as well."""
 
 
+class BudgetSpent(CannotInfer):
+    """As much as the budget allows was spent today.
+
+    Args:
+        what: how much of what.
+        setting: the setting that allows no more.
+    """
+
+    def __init__(self, what: str, setting: str) -> None:
+        super().__init__(
+            f"The agents' budget for today is spent: {what}.",
+            hint=f"It is the setting '{setting}'; a day is one of UTC.",
+        )
+
+
+class CannotKeep(ToolError):
+    """What agents do cannot be written down, so nothing is begun."""
+
+
 class ChangedMeanwhile(ToolError):
     """The file is not the one the caller has seen; reading it again and retrying is right."""
 

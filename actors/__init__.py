@@ -15,6 +15,8 @@ Fetcher      programs of others that are fetched         who asked              
 Tunnel       the one tunnel and its program              Fetcher, AuditWriter   1,024      restarted, it stays open
 Xfer         the one share and what serves it            Fetcher, AuditWriter   1,024      restarted, it stays up
 Inference    whether the host may ask a model            AuditWriter            1,024      restarted, it stays denied
+Agents       sessions of agents, their transcripts       Agent, AuditWriter     65,536     restarted, sessions stay
+Agent        one session while a turn of it goes on      Agents                 4,096      replaced by Agents
 Supervisor   the order of start and stop, restarts                              1,024      the daemon ends
 ===========  ==========================================  =====================  =========  ====================
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from a2mcp.protocol.telling import CallTeller
-from a2mcp.tools.context import SILENT, Context, JobsPort, Limits, XferPort
+from a2mcp.tools.context import SILENT, AgentsPort, Context, JobsPort, Limits, XferPort
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,10 +31,17 @@ def limits_of(settings: Settings) -> Limits:
     )
 
 
-def contexts(settings: Settings, home: Path, clock: Clock, port: JobsPort, xfer_port: XferPort) -> ContextFor:
+def cwd_of(settings: Settings) -> Path:
+    """Where relative paths start."""
+    return settings.cwd or Path(os.getcwd())  # noqa: PTH109  # Path.cwd() imports more at every start.
+
+
+def contexts(  # noqa: PLR0913, PLR0917 - one argument for each thing that a tool can reach
+    settings: Settings, home: Path, clock: Clock, port: JobsPort, xfer_port: XferPort, agents_port: AgentsPort
+) -> ContextFor:
     """Make what builds the context of each call."""
     limits = limits_of(settings)
-    cwd = settings.cwd or Path(os.getcwd())  # noqa: PTH109  # Path.cwd() imports more at every start.
+    cwd = cwd_of(settings)
 
     def context_for(call: Call) -> Context:
         caller = call.exchange.caller
@@ -46,6 +53,7 @@ def contexts(settings: Settings, home: Path, clock: Clock, port: JobsPort, xfer_
             jobs=port,
             clock=clock,
             xfer=xfer_port,
+            agents=agents_port,
             cancelled=call.has_ended,
             tell=CallTeller(call.exchange, call.tool) if call.exchange.dialect.streams else SILENT,
             answers=caller.answers,

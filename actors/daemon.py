@@ -40,10 +40,11 @@ from a2mcp.library.prompts import Facts, Prompts
 from a2mcp.library.resources import Resources, Views
 from a2mcp.library.shelf import Library
 from a2mcp.stderr import Stderr, occupy_standard_descriptors
+from a2mcp.tools.agents import AgentHost
 from a2mcp.tools.builtin import builtin_tools
 from a2mcp.tools.registry import LocalHost, Registry
 from a2mcp.tools.xfer import BridgeHost
-from actors import jobs, sessions, spoken
+from actors import household, jobs, sessions, spoken
 from actors import system as systems
 from actors.doors import listen, measure
 from actors.ground import Ground
@@ -108,7 +109,7 @@ class Daemon:
         operator_socket, events_socket = (
             bind_operator_socket(home, path) for path in (home.socket, home.events_socket)
         )
-        registry = Registry((LocalHost(builtin_tools(settings.tools.names)), *more.hosts, BridgeHost()))
+        registry = Registry((LocalHost(builtin_tools(settings.tools.names)), *more.hosts, AgentHost(), BridgeHost()))
         facts = Facts(tools=registry.specs, approval=settings.approval)
         resources = Resources(self._views(), files="read" in settings.tools.names)
         room = measure(settings)
@@ -208,6 +209,8 @@ class Daemon:
         return Views(
             status=lambda: self._operator.facts(),  # noqa: PLW0108  # There is no operator yet.
             sessions=lambda: sessions.alive(self._system.refs.sessions),
+            agents=lambda: household.shown(self._system.refs),
+            agent=lambda session, count: household.shown_closely(self._system.refs, session, count),
             job=lambda job: jobs.report(self._system.refs.jobs, job),
             audit=self._home.audit,
             secret=lambda: self._operator.token(),  # noqa: PLW0108  # As above.
@@ -254,6 +257,7 @@ class Daemon:
         if self._deadline is None:
             self._deadline = now + self._drain_s
             self._system.front.stop_admitting()
+            self._system.stop_agents()
             self._page.close()
             self._server.drain()
             if self._drain_s and (waiting := self._system.front.unanswered):

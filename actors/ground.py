@@ -20,8 +20,9 @@ from a2mcp.protocol.statetoken import StateTokens
 from a2mcp.session.table import SessionTable
 from a2mcp.tunnel.passage import Sign
 from a2mcp.xfer.owner import Stand
-from actors import audit, events, executor, fetcher, gate, inference, jobs, sessions, tunnel, xfer
+from actors import agents, audit, events, executor, fetcher, gate, inference, jobs, sessions, tunnel, xfer
 from actors.contexts import limits_of
+from actors.household import each, job_notice
 from actors.observing import Observing, job_news, observing, session_news
 from actors.ref import Ref
 
@@ -64,6 +65,7 @@ class Refs(msgspec.Struct, frozen=True):
     tunnel: Ref[tunnel.Command]
     xfer: Ref[xfer.Command]
     inference: Ref[inference.Command]
+    agents: Ref[agents.Command]
     executor: Ref[executor.Command]
     sessions: Ref[sessions.Command]
 
@@ -87,10 +89,11 @@ def state_for(ground: Ground, refs: Refs) -> State:
     """Make it."""
     settings, clock = ground.settings, ground.clock
     seen = observing(refs.events, ground.home, settings.observe, ground.registry, clock)
+    saved = each(job_news(seen.news), job_notice(ground, refs))
     return State(
         seen=seen,
         journal=Journal(ground.home.audit, clock=clock, sync=settings.audit.sync, limit=settings.audit.bytes // 2),
-        runs=jobs.runs_for(ground.home.root, clock, limits_of(settings), job_news(seen.news)),
+        runs=jobs.runs_for(ground.home.root, clock, limits_of(settings), saved),
         sessions=SessionTable(clock=clock, limit=settings.limits.sessions, forgotten=session_news(seen.news)),
         waiting=Waiting(ground.room.calls, clock),
         grants=Grants(ground.home.grants, clock),

@@ -9,6 +9,7 @@ from a2mcp.library.desk import Desk
 from a2mcp.protocol.interviews import Interviews
 from a2mcp.xfer.owner import Owner
 from actors import audit, executor
+from actors.agents import Agents
 from actors.audit import AuditWriter
 from actors.executor import Executor
 from actors.fetcher import Fetcher
@@ -33,24 +34,26 @@ if TYPE_CHECKING:
     from a2mcp.xfer.owner import Stand
     from actors.contexts import ContextFor
     from actors.ground import Ground, Refs, State
+    from actors.house import House
     from actors.kit import Actor
     from actors.ref import Mailbox
 
     Maker = Callable[[Any], Actor[Any]]
 
 
-def makers(ground: Ground, refs: Refs, state: State, context_for: ContextFor) -> tuple[Maker, ...]:
+def makers(ground: Ground, refs: Refs, state: State, house: House, context_for: ContextFor) -> tuple[Maker, ...]:
     """What makes each actor, now and after each death, in the order of ``ORDER``."""
     news = state.seen.news
     return (
         state.seen.make,
         partial(AuditWriter, journal=state.journal, clock=ground.clock, written=news.written),
-        partial(Jobs, runs=state.runs, finish=partial(_finish, refs)),
+        partial(Jobs, runs=state.runs, finish=partial(finish, refs)),
         partial(Gate, waiting=state.waiting, grants=state.grants, news=news),
         partial(Fetcher, programs=state.programs, audit_writer=refs.audit),
         _tunnel(ground, refs, state.sign),
         _xfer(ground, refs, state.sign, state.stand),
         partial(Inference, models=ground.models, me=refs.inference, audit_writer=refs.audit),
+        partial(Agents, house=house, clock=ground.clock),
         _executor(ground, refs, context_for, state.tokens, state.grants),
         partial(
             Sessions,
@@ -62,7 +65,8 @@ def makers(ground: Ground, refs: Refs, state: State, context_for: ContextFor) ->
     )
 
 
-def _finish(refs: Refs, ticket: Ticket, result: Result, *, ended: str | None = None) -> None:
+def finish(refs: Refs, ticket: Ticket, result: Result, *, ended: str | None = None) -> None:
+    """Complete a call of a tool."""
     # Our tickets are our calls: the executor made them.
     audit.finish(refs.audit, cast("Call", ticket), result, ended=ended)
 
@@ -87,7 +91,7 @@ def _xfer(ground: Ground, refs: Refs, sign: Sign, stand: Stand) -> Callable[[Mai
         origin=ground.origin,
         public=lambda: sign.url,
         clock=ground.clock,
-        finish=partial(_finish, refs),
+        finish=partial(finish, refs),
         me=refs.xfer,
         fetcher=refs.fetcher,
     )

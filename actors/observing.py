@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from a2mcp.config.schema import ObserveSettings
     from a2mcp.http.events import Asked
     from a2mcp.inference.switch import Switch
+    from a2mcp.inference.transcript import AgentFacts
     from a2mcp.observe.event import Event
     from a2mcp.observe.watching import Outlet
     from a2mcp.policy.waiting import Waiting
@@ -96,6 +97,7 @@ class Sizes(msgspec.Struct, frozen=True):
     waiting: Waiting[Any]
     transfers: Transfers
     switch: Switch
+    agent: Callable[[], AgentFacts]
 
 
 class Lookout:
@@ -143,7 +145,14 @@ class Lookout:
     def _gauges(self) -> Gauges:
         depths = {mailbox.name: mailbox.depth() for mailbox in self._sizes.mailboxes}
         shared = self._sizes.transfers.bytes_moved()
-        return Gauges(version=__version__, mailboxes=depths, shared=shared, plain=self._plain())
+        agent = self._sizes.agent()
+        tokens = {"input": agent.total.input_tokens, "output": agent.total.output_tokens}
+        plain = self._plain() | {
+            "a2mcp_agents_running": agent.running,
+            "a2mcp_agent_turns_total": agent.turns,
+            "a2mcp_agent_requests_total": agent.total.requests,
+        }
+        return Gauges(version=__version__, mailboxes=depths, shared=shared, agent_tokens=tokens, plain=plain)
 
     def _plain(self) -> dict[str, float]:
         counts = self._sizes.journal.counts

@@ -6,6 +6,7 @@ things starts before whoever tells them.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -13,8 +14,9 @@ import msgspec
 from a2mcp.obtain.programs import Programs
 from a2mcp.tunnel.passage import Sign
 from a2mcp.xfer.owner import Stand
-from actors import executor, gate, inference, jobs, tunnel, xfer
+from actors import agents, executor, gate, inference, jobs, tunnel, xfer
 from actors.admission import Admission
+from actors.agents import Agents
 from actors.audit import AuditWriter
 from actors.contexts import contexts
 from actors.events import Events, Publisher
@@ -23,11 +25,13 @@ from actors.fetcher import Fetcher
 from actors.front import Front, Ways
 from actors.gate import Gate
 from actors.ground import Ground, Refs, state_for
+from actors.house import House
+from actors.household import household, offer
 from actors.inference import Inference
 from actors.jobport import Port as JobsPort
 from actors.jobs import Jobs
 from actors.kit import Actor
-from actors.makers import makers
+from actors.makers import finish, makers
 from actors.observing import Lookout, Sizes
 from actors.ref import Ref
 from actors.sessions import Sessions
@@ -54,6 +58,7 @@ ORDER: Final[tuple[type[Actor[Any]], ...]] = (
     Tunnel,
     Xfer,
     Inference,
+    Agents,
     Executor,
     Sessions,
 )
@@ -76,6 +81,8 @@ class System(msgspec.Struct, frozen=True):
     news: Publisher
     models: Models
     """What the host may ask, and the switch that denies it."""
+    house: House
+    """The sessions of agents, for whoever wants to know how many and what they cost."""
     approval_s: float | None
 
     def tick(self) -> None:
@@ -86,7 +93,13 @@ class System(msgspec.Struct, frozen=True):
         if self.approval_s is not None:
             gate.expire(self.refs.gate, self.approval_s)
         xfer.tend(self.refs.xfer, self.stand)
+        if self.house.live:
+            agents.tend(self.refs.agents)
         look(self.supervisor)
+
+    def stop_agents(self) -> None:
+        """End every turn of an agent, and begin none: what waits for one is answered."""
+        agents.stop_all(self.refs.agents)
 
     def abort(self, *, grace_s: float = KILL_AFTER_S) -> None:
         """End what still runs, with its record: commands by signal, calls with an error."""
@@ -113,16 +126,21 @@ def start(ground: Ground) -> System:
     refs = Refs(*(Ref(box) for box in boxes.values()))
     state = state_for(ground, refs)
     context_for = _context_for(ground, refs, state.runs)
+    front = _front(ground, refs, context_for, state.tokens)
+    house = household(ground, refs, front.call)
     supervisor = Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up)
     supervisor.start_children(
-        [Child(box, make) for box, make in zip(boxes.values(), makers(ground, refs, state, context_for), strict=True)]
+        [
+            Child(box, make)
+            for box, make in zip(boxes.values(), makers(ground, refs, state, house, context_for), strict=True)
+        ]
     )
     if ground.settings.host_llm == "deny":
         inference.begin(refs.inference)
-    front = _front(ground, refs, context_for, state.tokens)
-    sizes = Sizes(
-        tuple(boxes.values()), state.journal, state.sessions, state.waiting, state.stand.transfers, ground.models.switch
-    )
+    offer(ground)
+    mailboxes, transfers = tuple(boxes.values()), state.stand.transfers
+    switch = ground.models.switch
+    sizes = Sizes(mailboxes, state.journal, state.sessions, state.waiting, transfers, switch, house.facts)
     return System(
         front=front,
         refs=refs,
@@ -134,13 +152,15 @@ def start(ground: Ground) -> System:
         lookout=Lookout(refs.events, state.seen.state, supervisor, front, sizes, ground.clock),
         news=state.seen.news,
         models=ground.models,
+        house=house,
         approval_s=ground.settings.approval.timeout_s,
     )
 
 
 def _context_for(ground: Ground, refs: Refs, runs: Runs) -> ContextFor:
     commands, shares = JobsPort(refs.jobs, runs.room), xfer.Port(refs.xfer, ground.clock)
-    return contexts(ground.settings, ground.home.root, ground.clock, commands, shares)
+    port = agents.Port(refs.agents, partial(finish, refs))
+    return contexts(ground.settings, ground.home.root, ground.clock, commands, shares, port)
 
 
 def _front(ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens) -> Front:

@@ -131,7 +131,9 @@ def test_every_error_is_in_the_reference_with_its_code_and_exit_code():
 
 def test_every_resource_and_prompt_is_in_the_reference():
     """STYLE 14: what can be read and said is an interface."""
-    views = Views(status=dict, sessions=list, job=lambda _: None, audit=Path(), secret=str)
+    views = Views(
+        status=dict, sessions=list, agents=list, agent=lambda *_: None, job=lambda _: None, audit=Path(), secret=str
+    )
     shelf = resources.Resources(views, files=True)
     (prompt,) = prompts.Prompts(prompts.Facts(tools=list, approval=ApprovalSettings())).prompts()
     names = [*(each.uri for each in shelf.resources()), *(each.uri_template for each in shelf.templates())]

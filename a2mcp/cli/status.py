@@ -48,6 +48,16 @@ def _orphans(facts: Status) -> Iterator[str]:
         yield f"orphans            {facts.orphans}, of a daemon that was killed  (see `a2mcp jobs`)"
 
 
+def _agent(facts: Status) -> Iterator[str]:
+    agent, today = facts.agent, facts.agent.today
+    if agent.model is None:
+        return
+    spent = f"today {today.requests} requests, {today.tokens} tokens"
+    yield f"agent              {agent.running} running, {agent.turns} turns ended; {spent}"
+    if agent.refusal is not None:
+        yield f"agent refuses      {show.visible(agent.refusal)}"
+
+
 def _downloading(facts: Status) -> Iterator[str]:
     if (one := facts.downloading) is not None:
         of = "" if one.total is None else f" of {one.total}"
@@ -78,6 +88,7 @@ def describe(facts: Status) -> str:
             *_last_record(facts),
             f"tunnel             {_tunnel(facts)}",
             f"host's model       {_models(facts)}",
+            *_agent(facts),
             *_downloading(facts),
         )
     )

@@ -28,6 +28,9 @@ CONFIG: Final = "a2mcp.json"
 _OURS: Final = frozenset(
     {
         CONFIG,
+        "agents.db",
+        "agents.db-shm",
+        "agents.db-wal",
         "a2mcp.log",
         "a2mcp.log.1",
         "bin",
@@ -70,6 +73,8 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     jobs: Path
     events: Path
     """The store of what was observed."""
+    agents: Path
+    """The transcripts of agents."""
     grants: Path
     """What the operator has allowed for more than one call."""
     daemon_log: Path
@@ -106,6 +111,7 @@ def home_from_environment(environ: Mapping[str, str]) -> Home:
         socket=_socket_path(root),
         jobs=root / "jobs",
         events=root / "events.db",
+        agents=root / "agents.db",
         grants=root / "grants.json",
         daemon_log=root / "daemon.log",
         models=root / "models.yml",

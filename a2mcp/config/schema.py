@@ -14,6 +14,7 @@ import msgspec
 from a2mcp.auth.origin import is_loopback
 from a2mcp.config import checks
 from a2mcp.config import token as tokens
+from a2mcp.inference.settings import AgentSettings
 from a2mcp.policy.approval import ApprovalSettings, Rule
 from a2mcp.tools.presets import ToolSettings
 from a2mcp.xfer.settings import XferSettings
@@ -94,6 +95,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How long calls in flight may go on after a request to stop."""
     one_processor: bool = True
     """Whether the daemon keeps its own threads on one processor; what it starts has all of them."""
+    agent: AgentSettings = AgentSettings()
     approval: ApprovalSettings
     audit: AuditSettings = AuditSettings()
     limits: LimitSettings = LimitSettings()
@@ -162,6 +164,17 @@ def _approval(*, tools: dict[str, Rule] | None = None, **given: Any) -> Approval
 
 
 _SECTIONS: Final[dict[str, tuple[dict[str, Check], Callable[..., Any]]]] = {
+    "agent": (
+        {
+            "wake": checks.boolean,
+            "running": checks.integer(1, 64),
+            "steps": checks.integer(1, 1000),
+            "retries": checks.integer(0, 10),
+            "budget_tokens": checks.or_none(checks.integer(0, 10**12)),
+            "budget_requests": checks.or_none(checks.integer(0, 10**9)),
+        },
+        AgentSettings,
+    ),
     "approval": (
         {
             "mode": checks.mode,

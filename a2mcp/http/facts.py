@@ -189,3 +189,5 @@ class Gauges(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes through the share."""
     plain: dict[str, float]
     """By the name of the metric."""
+    agent_tokens: dict[str, int]
+    """What models counted, ``input`` and ``output``."""

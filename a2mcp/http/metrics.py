@@ -44,6 +44,10 @@ FAMILIES: Final = {
     "a2mcp_events_not_kept_total": ("counter", "Events that the disk did not take."),
     "a2mcp_inference_allowed": ("gauge", "Whether the host may ask models: 1 or 0."),
     "a2mcp_inference_denied_total": ("counter", "Requests to models that were refused."),
+    "a2mcp_agents_running": ("gauge", "Turns of the host's own agent that go on."),
+    "a2mcp_agent_turns_total": ("counter", "Turns that have ended, refused ones included."),
+    "a2mcp_agent_requests_total": ("counter", "Requests to models, failed ones included."),
+    "a2mcp_agent_tokens_total": ("counter", "Tokens that models counted, by direction: input or output."),
     "a2mcp_watchers": ("gauge", "Who watches events."),
 }
 """Every metric: its type and its meaning."""
@@ -84,6 +88,9 @@ def exposition(tally: Tally, gauges: Gauges) -> bytes:
         "a2mcp_call_duration_seconds": _histograms(tally.durations),
         "a2mcp_mailbox_depth": [("", {"actor": name}, depth) for name, depth in gauges.mailboxes.items()],
         "a2mcp_share_bytes_total": [("", {"direction": way}, count) for way, count in gauges.shared.items()],
+        "a2mcp_agent_tokens_total": [
+            ("", {"direction": direction}, count) for direction, count in gauges.agent_tokens.items()
+        ],
         "a2mcp_events_total": [("", {}, tally.events)],
         "a2mcp_events_lost_total": [("", {}, tally.lost)],
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from a2mcp.http.facts import HostLlmFacts
+from a2mcp.inference.transcript import AgentFacts
 from a2mcp.obtain.programs import ProgramFacts
 from a2mcp.policy.grants import Grant, Word
 from a2mcp.protocol.methods import Services
@@ -73,6 +74,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of a daemon that was killed which still run; they are not among the others."""
     audit: AuditFacts
     tunnel: TunnelFacts = TunnelFacts()
+    agent: AgentFacts = AgentFacts()
     downloading: ProgramFacts | None = None
     """A program of others that is being fetched now."""
     host_llm: HostLlmFacts = HostLlmFacts()

@@ -9,6 +9,8 @@ from typing import Final, Literal
 
 import msgspec
 
+DENY: Final = "a2mcp-deny"
+"""The API of every row while this host may ask no model."""
 PLACEHOLDER_HOST: Final = "a2mcp.invalid"
 """Reserved by RFC 6761: no resolver ever answers for it."""
 

@@ -20,7 +20,7 @@ from a2mcp.errors import CannotDeny, InferenceDenied
 from a2mcp.inference.apis import Api
 from a2mcp.inference.destinations import Destinations, destinations, proxies_for
 from a2mcp.inference.registry import Offer
-from a2mcp.inference.rows import Key, ModelRow
+from a2mcp.inference.rows import DENY, Key, ModelRow
 from a2mcp.inference.severing import located, sever
 from a2mcp.inference.tripwire import SENTINEL, Tripwire
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 SOURCE: Final = "a2mcp"
 """The takeover's own, apart from the placeholder's: what one gives up is not the other's."""
-DENY: Final = "a2mcp-deny"
 NOISE: Final[Mapping[str, object]] = {"agent.wake": False, "agent.retries": 0}
 """What is held down meanwhile: everything that makes the host ask a model without being asked to."""
 

@@ -41,7 +41,7 @@ JOB_OUTPUT: Final = OURS + "jobs/{id}/output"
 _JSON: Final = "application/json"
 _LINES: Final = "application/x-ndjson"
 _TEXT: Final = "text/plain"
-_SESSION: Final = re.compile(re.escape(OURS) + "session/([0-9a-fA-F-]{1,64})")
+_SESSION: Final = re.compile(re.escape(OURS) + "session/([0-9a-zA-Z-]{1,64})")
 _JOB: Final = re.compile(re.escape(OURS) + "jobs/([a-z0-9]{1,32})/output")
 
 _FIXED: Final = (
@@ -55,8 +55,9 @@ _FIXED: Final = (
     ResourceSpec(
         uri=SESSIONS,
         name="sessions",
-        title="Sessions of the bridge",
-        description="Which are alive, and for how many seconds each was not seen.",
+        title="Sessions of the bridge and of the agent",
+        description="Of the bridge: which are alive, and for how many seconds each was not seen. Of the agent: all "
+        "that are kept, how each stands and what it cost.",
         mime_type=_JSON,
     ),
     ResourceSpec(
@@ -71,8 +72,9 @@ _TEMPLATES: Final = (
     TemplateSpec(
         uri_template=SESSION,
         name="session",
-        title="One session of the bridge",
-        description=f"Whether it is alive, and its last {TAIL} audit records.",
+        title="One session of the bridge or of the agent",
+        description=f"Whether it is alive, and its last {TAIL} audit records; of the agent also how it stands, and the "
+        f"last {TAIL} entries of its transcript.",
         mime_type=_JSON,
     ),
     TemplateSpec(
@@ -90,6 +92,10 @@ class Views(msgspec.Struct, frozen=True, kw_only=True):
 
     status: Callable[[], JsonObject]
     sessions: Callable[[], Sequence[tuple[SessionId, float]]]
+    agents: Callable[[], Sequence[JsonObject]]
+    """The sessions of the agent."""
+    agent: Callable[[SessionId, int], JsonObject | None]
+    """One of them, with so many entries of its transcript; None where there is none."""
     job: Callable[[JobId], Report]
     """Raises ``ToolError`` for a job that does not exist."""
     audit: Path
@@ -131,7 +137,8 @@ class Resources:
         if uri == STATUS:
             return _JSON, _json(self._views.status())
         if uri == SESSIONS:
-            return _JSON, _json({"sessions": [_seen(*session) for session in self._views.sessions()]})
+            alive = [_seen(*session) for session in self._views.sessions()]
+            return _JSON, _json({"sessions": alive, "agents": self._views.agents()})
         if uri == AUDIT:
             return _LINES, _lines(self._records())
         if found := _SESSION.fullmatch(uri):
@@ -143,6 +150,9 @@ class Resources:
     def _session(self, uri: str, session: SessionId) -> str:
         alive = dict(self._views.sessions())
         records = self._records(session)
+        agent = self._views.agent(session, TAIL)
+        if agent is not None:
+            return _json({"id": session, **agent, "records": list(records)})
         if session not in alive and not records:
             raise NoSuchResource(uri)
         return _json({"id": session, "alive": session in alive, "idleS": alive.get(session), "records": list(records)})

@@ -2,18 +2,17 @@
 
 Owns the file. A row holds a group of events as lines of JSON, because one row a group costs a tenth of one row an event
 and nothing is searched by anything but its number. Nothing here raises for what the disk does: events pause, calls go
-on. Not thread-safe; one owner. SQLite is imported at the first event and not at the start of the daemon.
+on. Not thread-safe; one owner. The file is opened at the first event and not at the start of the daemon.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
+from a2mcp import database as databases
 from a2mcp.observe import event as events
 from a2mcp.observe.event import ALL, Event, Wanted
 
@@ -28,20 +27,9 @@ KEEP: Final = 200_000
 """Events; about 50 MB."""
 PAUSE_S: Final = 10.0
 """After a write that failed, before the next is tried."""
-BUSY_MS: Final = 1000
-"""How long a reader in another process, such as somebody's ``sqlite3``, may hold up a write."""
 FORMAT: Final = 1
-CACHE_KIB: Final = 256
 
-_SETUP: Final = f"""
-PRAGMA busy_timeout = {BUSY_MS};
-PRAGMA cache_size = -{CACHE_KIB};
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = NORMAL;
-PRAGMA journal_size_limit = 4194304;
-CREATE TABLE IF NOT EXISTS groups (last INTEGER PRIMARY KEY, lines BLOB NOT NULL);
-PRAGMA user_version = {FORMAT};
-"""
+_TABLES: Final = "CREATE TABLE IF NOT EXISTS groups (last INTEGER PRIMARY KEY, lines BLOB NOT NULL);"
 
 T = TypeVar("T")
 
@@ -150,37 +138,13 @@ class Store:
 
     def _opened(self) -> sqlite3.Connection:
         if self._database is None:
-            self._database = self._open()
+            self._database = databases.connect(self._path, _TABLES, FORMAT)
+            self._newest = databases.one(self._database, "SELECT max(last) FROM groups") or 0
         return self._database
 
-    def _open(self) -> sqlite3.Connection:
-        import sqlite3  # noqa: PLC0415 - as above
-
-        # SECURITY: 0600 from birth; SQLite gives its side files the mode of the database.
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-        # The owner is one thread at a time, but after a restart of its actor another one.
-        database = sqlite3.connect(self._path, check_same_thread=False)
-        try:
-            if _one(database, "PRAGMA user_version") not in (0, FORMAT):
-                raise sqlite3.DatabaseError("made by another version")  # noqa: TRY301 - ends like any unreadable file
-            database.executescript(_SETUP)
-            self._newest = _one(database, "SELECT max(last) FROM groups") or 0
-        except BaseException:
-            database.close()
-            raise
-        return database
-
     def _set_aside(self) -> None:
-        """Move a file that is no store of ours out of the way: it is not ours to delete."""
         self.close()
-        with contextlib.suppress(OSError):
-            self._path.replace(self._path.with_name(self._path.name + ".unreadable"))
-            for suffix in ("-wal", "-shm"):
-                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-
-
-def _one(database: sqlite3.Connection, query: str) -> Any:
-    return database.execute(query).fetchone()[0]
+        databases.set_aside(self._path)
 
 
 def _events(rows: Any) -> Iterator[Event]:

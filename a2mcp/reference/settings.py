@@ -42,6 +42,14 @@ _PURPOSE: Final = {
     "drain_s": "How long calls in flight may go on after a request to stop.",
     "one_processor": "Keep the daemon's own threads on one processor, which makes calls faster: one thread wakes the "
     "next. What the daemon starts has every processor. Linux only.",
+    "agent.wake": "Whether the end of a job begins a turn of the agent's Main session. Each costs requests: see "
+    "[The agent](../how-to/agent.md).",
+    "agent.running": "Turns of the agent that go on at one time. One more is refused.",
+    "agent.steps": "Requests to a model in one turn. A turn that wants one more ends there.",
+    "agent.retries": "How often a request is made again that failed for the moment (429, 5xx, no connection).",
+    "agent.budget_tokens": "Tokens, of both kinds together, that the agent may use on one day (UTC); then none is made "
+    "until the next. `null` for no limit.",
+    "agent.budget_requests": "The same for requests, for providers that count no tokens.",
     "approval.mode": "What is asked about when a tool has no rule: nothing (`yolo`), what changes or executes "
     "(`write`), everything (`always-ask`).",
     "approval.tools": "A rule by tool name: `allow`, `deny` or `prompt`. It wins over the mode.",
@@ -105,6 +113,8 @@ _PROBES: Final[dict[str, object]] = {
     "tools.off": ["x"],
     "approval.timeout_s": 0,
     "limits.in_flight_each": 0,
+    "agent.budget_tokens": -1,
+    "agent.budget_requests": -1,
 }
 """Wrong values whose refusal tells the most; for every other field ``null`` does."""
 

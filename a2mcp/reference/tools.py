@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from a2mcp.reference.markdown import code, head, table
-from a2mcp.tools import xfer
+from a2mcp.tools import agents, xfer
 from a2mcp.tools.builtin import builtin_tools
 from a2mcp.tools.spec import Tier
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from a2mcp.types import JsonObject
 
 _INTRODUCTION: Final = """
-What `tools/list` offers on a daemon without further hosts, in its order. The description of each tool is the text that
-the model gets.
+What `tools/list` offers on a daemon without further hosts, in its order; the tools `agent_…` only while there is a
+[model](../how-to/models.md) to ask. The description of each tool is the text that the model gets.
 
 Every tool takes one JSON object. A field that is not listed is refused, and so is a value of another type. Taken is
 what is certainly meant: `3.0` and `"3"` for an integer, `"1.5"` for a number, `"true"` and `"false"` for a boolean, a
@@ -47,6 +47,18 @@ EXAMPLES: Final[dict[str, tuple[JsonObject, ...]]] = {
     "jobs": ({"action": "list"}, {"action": "output", "id": "jydz32a7h", "offset": -2000}),
     "glob": ({"pattern": "src/**/*.{js,ts}"},),
     "grep": ({"pattern": "def main", "path": "src", "glob": "*.py", "context": 2},),
+    "agent_run": (
+        {"prompt": "Find out why the tests in ~/project fail, and say what to change."},
+        {"prompt": "Build ~/project and report the warnings.", "model": "local/qwen3", "wait": 0},
+    ),
+    "agent_continue": ({"session": "a7f3ak", "prompt": "Now fix the first one."},),
+    "agent_wait": ({"session": "a7f3ak", "wait": 600},),
+    "agent_read": ({"session": "a7f3ak"}, {"session": "a7f3ak", "after": 40, "limit": 20}),
+    "agent_list": ({"running": True},),
+    "agent_cancel": ({"session": "a7f3ak"},),
+    "agent_ask": ({"session": "a7f3ak", "question": "Which port did you choose?"},),
+    "agent_answer": ({"id": "qm2xv9", "text": "4801."},),
+    "agent_status": ({},),
     "xfer_share": ({"path": "~/results"}, {"path": "build/image.iso", "ttlSeconds": 600}),
     "xfer_status": ({},),
     "xfer_stop": ({},),
@@ -55,8 +67,8 @@ EXAMPLES: Final[dict[str, tuple[JsonObject, ...]]] = {
 
 
 def every_tool() -> tuple[AnyTool, ...]:
-    """Every tool of a daemon without further hosts, in the order of the catalogue."""
-    return (*builtin_tools(), *xfer.TOOLS)
+    """Every tool of a daemon with an agent and without further hosts, in the order of the catalogue."""
+    return (*builtin_tools(), *agents.TOOLS, *xfer.TOOLS)
 
 
 def page() -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from a2mcp.clock import Clock
     from a2mcp.host.process import Child
+    from a2mcp.tools.agents import AgentParams
     from a2mcp.tools.jobs import JobsParams
     from a2mcp.tools.result import Pending
     from a2mcp.types import CallId, JsonObject, SessionId
@@ -81,6 +82,14 @@ class XferPort(Protocol):
         ...
 
 
+class AgentsPort(Protocol):
+    """The way to the actor that looks after the sessions of agents. Takes over the ticket and never blocks."""
+
+    def serve(self, ticket: Ticket, params: AgentParams, tell: Teller = ...) -> Literal[Pending.PENDING]:
+        """Answer one call of a tool ``agent_…``."""
+        ...
+
+
 class Teller(Protocol):
     """The way to the caller while the call runs. Nothing here blocks; what the caller did not ask for is dropped."""
 
@@ -141,6 +150,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     xfer: XferPort | None = None
     """None where nothing can be shared."""
+    agents: AgentsPort | None = None
+    """None where nobody could run any."""
     cancelled: Callable[[], bool] = lambda: False
     """True once nobody waits for the result; a long loop asks it now and then."""
     tell: Teller = SILENT

@@ -27,6 +27,8 @@ ROWS = {line.split()[0]: line for line in _TABLE.splitlines()}
         "Tunnel",
         "Xfer",
         "Inference",
+        "Agents",
+        "Agent",
         "Supervisor",
     ],
 )

@@ -34,7 +34,8 @@ def test_status_says_how_the_daemon_is_and_nothing_of_the_token(asker, shared_da
 
     assert status["url"] == shared_daemon.endpoint["url"]
     assert status["calls_in_flight"] == 1
-    assert "token" not in text
+    assert "token_prefix" not in status
+    assert shared_daemon.token not in text
     assert shared_daemon.token[:6] not in text
 
 

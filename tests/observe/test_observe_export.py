@@ -27,6 +27,7 @@ PLAIN = dict.fromkeys(
         "a2mcp_uptime_seconds", "a2mcp_calls_in_flight", "a2mcp_approvals_waiting", "a2mcp_sessions",
         "a2mcp_actor_restarts_total", "a2mcp_audit_records_total", "a2mcp_audit_failures_total",
         "a2mcp_events_not_kept_total", "a2mcp_watchers", "a2mcp_share_transfers", "a2mcp_inference_allowed", "a2mcp_inference_denied_total",
+        "a2mcp_agents_running", "a2mcp_agent_turns_total", "a2mcp_agent_requests_total",
     ),
     3.0,
 )  # fmt: skip
@@ -38,7 +39,9 @@ def done(tool: str = "bash", status: str = "ok", seconds: float | None = 0.02) -
 
 def parsed(tally: Tally) -> dict:
     shared = {"download": 7, "upload": 0}
-    gauges = Gauges(version='1"\\\n', mailboxes={"Gate": 2}, shared=shared, plain=PLAIN)
+    gauges = Gauges(
+        version='1"\\\n', mailboxes={"Gate": 2}, shared=shared, agent_tokens={"input": 5, "output": 7}, plain=PLAIN
+    )
     return {one.name: one for one in text_string_to_metric_families(exposition(tally, gauges).decode())}
 
 

@@ -180,11 +180,8 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
     def _settle_dirty(self) -> None:
         while self._dirty:
             channel = self._dirty.popleft()
-            if channel.connected:
-                channel.catch_up()
-                if channel.writable():
-                    channel.handle_write()
-            self._serve_ready()
+            if channel.connected and channel.writable():
+                channel.handle_write()
             self._settle(channel)
 
     # --- accepting ------------------------------------------------------------------------------------------------

@@ -1,0 +1,234 @@
+"""The house of the agents: every session, on disk or alive, and the actors of those in which a turn goes on.
+
+Owned by the actor ``Agents`` and outlives it. A session is looked after here between turns and by its own actor during
+them: the stage hands it over when a turn begins, and ``rested`` takes it back when nothing is left to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from a2mcp.clock import iso
+from a2mcp.errors import A2mcpError, CannotKeep, ToolError
+from a2mcp.inference.conversation import Conversation
+from a2mcp.inference.transcript import MAIN, AgentFacts, Entry, Kind, Session, new_session
+from a2mcp.inference.transcripts import Happened, Transcripts
+from a2mcp.policy.waiting import random_id
+from a2mcp.types import SessionId
+from actors import agent
+from actors.agent import Agent, Life, Wish
+from actors.kit import halt, launch
+from actors.player import Around, Keeping, Player
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from a2mcp.clock import Clock
+    from a2mcp.inference.stage import Told
+    from a2mcp.types import JsonObject
+
+STOP_S: Final = 1.0
+"""For the actor of a session to end, when the daemon does."""
+
+logger = logging.getLogger("a2mcp.inference")
+
+
+class House:
+    """Every session.
+
+    Args:
+        transcripts: where they are kept.
+        around: what their turns work with.
+        most: how many turns may go on at once.
+        away: how a session's own actor reaches whoever owns the house.
+        rested: has that owner told that nothing goes on in a session, and how many wishes were seen to.
+        record: writes what is not a call into the audit log.
+        made: is told of each new session: what is denied must be denied in it, too.
+        tell: answers calls.
+        clock: for times.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument for each thing that a session can reach
+        self,
+        *,
+        transcripts: Transcripts,
+        around: Around,
+        most: int,
+        away: Keeping,
+        rested: Callable[[Life, int], None],
+        record: Callable[[SessionId, JsonObject], None],
+        made: Callable[[], None],
+        tell: Callable[[tuple[Told, ...]], None],
+        clock: Clock,
+    ) -> None:
+        self.transcripts = transcripts
+        self.around = around
+        self.live: dict[SessionId, Life] = {}
+        self.tell = tell
+        self.turns = 0
+        """Turns that have ended since the start, refused ones included."""
+        self._actors: dict[SessionId, Agent] = {}
+        self._most = most
+        self._away = away
+        self._rested = rested
+        self._record = record
+        self._made = made
+        self._clock = clock
+        self._opened = False
+
+    # --- sessions -----------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Count what was spent today by a daemon before this one, once, before anything is spent."""
+        if not self._opened:
+            ledger = self.around.admission.ledger
+            ledger.restore(ledger.day(), self.transcripts.spent(ledger.day()))
+            self._opened = True
+
+    def make(self, *, title: str, client: str | None, model: str | None) -> Session:
+        """Make the facts of a session that is not there yet."""
+        while self.transcripts.session(session := SessionId(f"a{random_id()}")) is not None:
+            pass
+        self._made()
+        return new_session(session, self._now(), title=title, client=client, model=model)
+
+    def find(self, session: SessionId) -> Session:
+        """The facts of a session, as far as they are kept.
+
+        Raises:
+            ToolError: there is none.
+        """
+        found = self.transcripts.session(session)
+        if found is None and session == MAIN:
+            return new_session(MAIN, self._now(), title="What happens on this host", client=None, model=None)
+        if found is None:
+            raise ToolError(f"There is no session '{session[:40]}'.", hint="Call agent_list for the ids.")
+        return found
+
+    def facts(self) -> AgentFacts:
+        """How the agent is, for whoever asks. May be called from any thread: reads only what is replaced as a whole."""
+        admission = self.around.admission
+        row = admission.registry.chosen()
+        usable = row is not None and row.usable
+        return AgentFacts(
+            model=row.ref if row is not None and usable else None,
+            running=len(self.live),
+            turns=self.turns,
+            today=admission.ledger.today,
+            total=admission.ledger.total,
+            refusal=self._refusal() if usable else None,
+        )
+
+    def _refusal(self) -> str | None:
+        try:
+            self.around.admission.look()
+        except A2mcpError as error:
+            return str(error)
+        return None
+
+    def tail(self, session: SessionId, count: int) -> tuple[Session, tuple[Entry, ...]] | None:
+        """A session and its last entries; None where there is none."""
+        found = self.transcripts.session(session)
+        if found is None:
+            return None
+        return found, tuple(self.transcripts.window(session, max(0, found.entries - count), count))
+
+    def wish(self, session: Session, wish: Wish) -> None:
+        """Do what is wanted of a session, or leave it to its actor.
+
+        Raises:
+            ToolError: it cannot be done.
+        """
+        life = self.live.get(session.id)
+        if life is not None:
+            life.sent += 1
+            life.mailbox.put(wish)
+            return
+        if isinstance(wish, agent.Put | agent.Ask) and len(self.live) >= self._most:
+            raise ToolError(
+                f"{self._most} sessions are running, as many as may (setting 'agent.running').",
+                hint="Wait for one with agent_wait, or end it with agent_cancel.",
+            )
+        self.open()
+        agent.see_to(self._life(session).conversation, wish)
+
+    def keep(self, happened: Happened) -> None:
+        """Keep what happened, and record a turn that has ended.
+
+        Raises:
+            CannotKeep: the disk does not take it.
+        """
+        for entry in happened.entries:
+            if entry.kind is Kind.END:
+                self._turn_ended(happened.session)
+        self.transcripts.keep([happened])
+
+    def keep_quietly(self, happened: Happened) -> None:
+        """Keep what happened in a turn that goes on whatever the disk does."""
+        try:
+            self.keep(happened)
+        except CannotKeep:
+            logger.debug("[a2mcp] as was said")
+
+    # --- their actors -------------------------------------------------------------------------------------------------
+
+    def rested(self, life: Life, seen_to: int) -> None:
+        """Let go of a session's actor, unless something was left for it meanwhile."""
+        session = life.conversation.session
+        if self.live.get(session.id) is not life or life.sent != seen_to:
+            return
+        del self.live[session.id]
+        halt(self._actors.pop(session.id), timeout=0)
+
+    def tend(self) -> None:
+        """Have sessions look for calls that have waited long enough; start actors anew that are gone."""
+        for session, life in list(self.live.items()):
+            actor = self._actors.get(session)
+            if actor is None or not actor.alive():
+                self._start(life)
+            life.mailbox.put(agent.Tend())
+
+    def interrupt(self, why: str) -> None:
+        """End every turn, and begin no more."""
+        self.around.closing = True
+        for life in self.live.values():
+            life.sent += 1
+            life.mailbox.put(agent.Interrupt(why))
+
+    def halt(self) -> None:
+        """Let the actors end."""
+        for actor in self._actors.values():
+            halt(actor, timeout=STOP_S)
+
+    def _life(self, session: Session) -> Life:
+        here = Keeping(self.keep, self.tell, self._launch)
+        history = self.transcripts.history(session.id)
+        player = Player(session.id, session.model, history, self.around, here, self._away)
+        conversation = Conversation(session, player, self._clock)
+        player.life = Life(conversation, Agent.mailbox_for(f"Agent-{session.id}"))
+        return player.life
+
+    def _launch(self, life: Life) -> None:
+        self.live[life.conversation.session.id] = life
+        self._start(life)
+
+    def _start(self, life: Life) -> None:
+        actor = Agent(life.mailbox, life=life, rested=self._rested)
+        launch(actor)
+        self._actors[life.conversation.session.id] = actor
+
+    def _turn_ended(self, session: Session) -> None:
+        self.turns += 1
+        facts: JsonObject = {
+            "action": "turn",
+            "outcome": session.outcome,
+            "model": session.model,
+            "requests": session.turn.requests,
+            "inputTokens": session.turn.input_tokens,
+            "outputTokens": session.turn.output_tokens,
+        }
+        self._record(session.id, {name: fact for name, fact in facts.items() if fact is not None})
+
+    def _now(self) -> str:
+        return iso(self._clock.now())

@@ -1,0 +1,140 @@
+"""Puts the house of the agents together, and lets callers see the agent's tools while there is a model for it."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+
+from a2mcp.host.joblog import State
+from a2mcp.inference import replies
+from a2mcp.inference.admission import Admission, can_be_asked, installed
+from a2mcp.inference.instructions import instructions
+from a2mcp.inference.ledger import Budget, Ledger
+from a2mcp.inference.transcript import State as Standing
+from a2mcp.inference.transcripts import Transcripts
+from a2mcp.tools.agents import AgentHost
+from a2mcp.tools.commandtext import outcome
+from actors import agents, audit, inference
+from actors.contexts import cwd_of
+from actors.house import House
+from actors.player import Around, Keeping
+from actors.turns import Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from a2mcp.host.joblog import Record
+    from a2mcp.inference.stage import Told
+    from a2mcp.tools.call import Call
+    from a2mcp.types import JsonObject, SessionId
+    from actors.ground import Ground, Refs
+    from actors.hands import CallTool
+
+TITLE: Final = 100
+"""Characters of a command in what the Main session is told."""
+
+logger = logging.getLogger("a2mcp.inference")
+
+
+def household(ground: Ground, refs: Refs, call_tool: CallTool) -> House:
+    """Make the house. Touches no file and starts nothing.
+
+    Args:
+        ground: what everything stands on.
+        refs: the ways to the actors.
+        call_tool: makes a call as the edge does.
+    """
+    settings, models, clock = ground.settings.agent, ground.models, ground.clock
+    budget = Budget(tokens=settings.budget_tokens, requests=settings.budget_requests)
+    around = Around(
+        admission=Admission(models.registry, Ledger(clock, budget)),
+        overrides=models.overrides,
+        turns=Turns(),
+        registry=ground.registry,
+        call_tool=call_tool,
+        instructions=partial(instructions, str(cwd_of(ground.settings))),
+        steps=settings.steps,
+        retries=settings.retries,
+    )
+    ref = refs.agents
+    return House(
+        transcripts=Transcripts(ground.home.agents, clock),
+        around=around,
+        most=settings.running,
+        away=Keeping(
+            keep=lambda happened: ref.insist(agents.Keep(happened)),
+            answer=lambda told: ref.insist(agents.Tell(told)),
+            launch=lambda _life: None,
+        ),
+        rested=lambda life, seen_to: ref.insist(agents.Rested(life, seen_to)),
+        record=partial(_record, refs),
+        made=lambda: inference.rebuilt(refs.inference),
+        tell=partial(_tell, refs),
+        clock=clock,
+    )
+
+
+def offer(ground: Ground) -> None:
+    """Offer the agent's tools if there is a model for it, and say what is missing where only that is."""
+    row = ground.models.registry.chosen()
+    wanted = row is not None and row.usable
+    if wanted and not installed():
+        logger.warning(
+            "[a2mcp] warning: models.yml names a model, but nothing here can ask it: install the extra 'a2mcp[agent]'"
+        )
+    for host in ground.registry.hosts():
+        if isinstance(host, AgentHost):
+            host.offer(can_be_asked(ground.models.registry))
+
+
+def job_notice(ground: Ground, refs: Refs) -> Callable[[Record], None]:
+    """Make what is told how a job stands: the Main session hears of its end, where there is a model to hear it."""
+
+    def told(record: Record) -> None:
+        if record.state is State.ENDED and record.id is not None and can_be_asked(ground.models.registry):
+            said = f"Job {record.id} ({record.command[:TITLE]}) has ended: {outcome(record)}"
+            wake = ground.models.overrides.read("agent.wake", ground.settings.agent.wake)
+            agents.notice(refs.agents, said, wake=wake)
+
+    return told
+
+
+def shown(refs: Refs) -> list[JsonObject]:
+    """The facts of every session, for whoever looks."""
+    return [replies.facts(session) for session in agents.sessions(refs.agents)]
+
+
+def shown_closely(refs: Refs, session: SessionId, count: int) -> JsonObject | None:
+    """The facts of one session and its last entries; None where there is none."""
+    found = agents.tail(refs.agents, session, count)
+    if found is None:
+        return None
+    facts, entries = found
+    return {
+        "alive": facts.state is Standing.RUNNING,
+        "agent": replies.facts(facts),
+        "transcript": msgspec.to_builtins(entries),
+    }
+
+
+def each(*listeners: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Tell all of them."""
+
+    def told(news: Any) -> None:
+        for listener in listeners:
+            listener(news)
+
+    return told
+
+
+def _record(refs: Refs, session: SessionId, args: JsonObject) -> None:
+    audit.record(refs.audit, "agent", session, args)
+
+
+def _tell(refs: Refs, told: Iterable[Told]) -> None:
+    for each_told in told:
+        # Our tickets are our calls: the executor made them.
+        audit.finish(refs.audit, cast("Call", each_told.ticket), each_told.result)

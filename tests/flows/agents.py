@@ -1,0 +1,102 @@
+"""A daemon whose agent asks a counting provider, and the calls of the agent's tools."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from asker import Asker
+from harness import running
+from sink import serving
+from sink_wires import ANTHROPIC, OPENAI
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from harness import Daemon
+    from sink import Asked, Sink
+    from sink_wires import Step
+
+needs_agent = pytest.mark.skipif(find_spec("pydantic_ai") is None, reason="needs the extra 'a2mcp[agent]'")
+
+KEY = "sk-test-0123456789abcdef"
+
+
+OTHER = "anthropic/m"
+"""The model that is not the default, in the other wire format."""
+
+
+def models(sink: Sink, *, key: str = KEY) -> str:
+    """The operator's file: the one provider, in both of its formats."""
+    row = {"baseUrl": sink.url, "apiKey": key, "models": [{"id": "m", "input": ["text", "image"]}]}
+    return json.dumps({"providers": {"openai": {"api": OPENAI, **row}, "anthropic": {"api": ANTHROPIC, **row}}})
+
+
+class Agents:
+    """A daemon, its provider, and a caller of the agent's tools."""
+
+    def __init__(self, daemon: Daemon, sink: Sink) -> None:
+        self.daemon = daemon
+        self.sink = sink
+        self._pool = ThreadPoolExecutor()
+
+    def script(self, *steps: Step | Callable[[Asked], Step]) -> None:
+        """Have the provider answer so from now on, and forget what it was asked."""
+        self.sink.asked.clear()
+        self.sink.then(*steps)
+
+    def caller(self, **options: Any) -> Asker:
+        """A legacy client."""
+        return Asker(self.daemon, **options)
+
+    def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call one of the tools, on a connection of its own."""
+        return dict(self.caller().call(tool, **arguments))
+
+    def run(self, prompt: str = "Go.", **arguments: Any) -> dict[str, Any]:
+        """Give a task and wait for the answer."""
+        return self.call("agent_run", prompt=prompt, **arguments)
+
+    def text(self, tool: str, /, **arguments: Any) -> str:
+        """Call one of the tools; the text of its answer."""
+        return str(self.call(tool, **arguments)["content"][0]["text"])
+
+    def later(self, tool: str, /, **arguments: Any) -> Future[dict[str, Any]]:
+        """Call one of the tools, without waiting for its answer."""
+        return self._pool.submit(self.call, tool, **arguments)
+
+    def close(self) -> None:
+        """Wait for what was called."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def records(self, tool: str, session: str) -> list[dict[str, Any]]:
+        """What the audit log has of a tool in a session."""
+        return [record for record in self.daemon.audit() if (record["tool"], record["sid"]) == (tool, session)]
+
+    def entries(self, session: str) -> list[dict[str, Any]]:
+        """The whole transcript of a session."""
+        return list(self.call("agent_read", session=session, after=0, limit=500)["structuredContent"]["entries"])
+
+
+@contextlib.contextmanager
+def hosting(
+    home: Path,
+    *script: Step | Callable[[Asked], Step],
+    key: str = KEY,
+    settings: dict[str, Any] | None = None,
+    argv: list[str] | None = None,
+) -> Iterator[Agents]:
+    """A daemon with an agent for the length of a block."""
+    with serving(*script) as sink:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (home / "models.yml").write_text(models(sink, key=key))
+        (home / "models.yml").chmod(0o600)
+        with running(home, settings=settings or {}, argv=argv) as daemon:
+            agents = Agents(daemon, sink)
+            yield agents
+            agents.close()

@@ -1,0 +1,223 @@
+"""What an agent makes of bad providers, bad models, bad keys and bad prompts: every turn ends, with words."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from agents import KEY, OTHER, hosting, needs_agent
+from sink_wires import Cut, Garbage, Refuse, Say, Use, use
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agents import Agents
+    from sink_wires import Step
+
+pytestmark = needs_agent
+FAST = (("retry-after", "0"),)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    """One daemon for the tests that need no other settings."""
+    settings = {"agent": {"steps": 5, "retries": 1}}
+    with hosting(tmp_path_factory.mktemp("home"), settings=settings) as agents:
+        yield agents
+
+
+@pytest.fixture
+def agents(shared: Agents) -> Agents:
+    """The daemon, with a provider that knows of nothing."""
+    shared.script(Say("Done."))
+    return shared
+
+
+@pytest.mark.parametrize("model", ["openai/m", OTHER])
+@pytest.mark.parametrize(
+    ("step", "requests", "said"),
+    [
+        (Garbage(), 1, "could not be asked"),
+        (Cut(), 1, "could not be asked"),
+        (Refuse(400), 1, "refused with 400"),
+        (Refuse(401), 1, "refused with 401"),
+        (Refuse(429, FAST), 2, "refused with 429"),
+        (Refuse(500, FAST), 2, "refused with 500"),
+    ],
+    ids=["garbage", "closes early", "400", "401", "429", "500"],
+)
+def test_a_bad_provider_ends_the_turn_with_what_it_said(
+    agents: Agents, model: str, step: Step, requests: int, said: str
+) -> None:
+    """Source: issue, "Bad input"; only what may go better the next time is tried again."""
+    agents.script(step)
+    result = agents.run(model=model)
+
+    assert result["isError"]
+    assert said in result["content"][0]["text"]
+    assert result["structuredContent"]["outcome"] == "failed"
+    assert result["structuredContent"]["turn"]["requests"] == agents.sink.count == requests
+    agents.script(Say("Better now."))
+    assert agents.text("agent_continue", session=result["structuredContent"]["session"], prompt="Again.").startswith(
+        "Better now."
+    )
+
+
+@pytest.mark.parametrize("model", ["openai/m", OTHER])
+def test_a_request_that_fails_for_the_moment_is_made_again(agents: Agents, model: str) -> None:
+    """Source: issue, "Bad input": answers 429; setting agent.retries."""
+    agents.script(Refuse(429, FAST), Say("Now it went."))
+
+    assert agents.run(model=model)["content"][0]["text"].startswith("Now it went.")
+    assert agents.sink.count == 2
+
+
+@pytest.mark.parametrize("model", ["openai/m", OTHER])
+@pytest.mark.parametrize(
+    ("used", "told"),
+    [
+        (use("no_such_tool", a=1), "no_such_tool"),
+        (Use((("read", "{not json"),)), "no JSON"),
+        (Use((("read", "[1]"),)), "one JSON object"),
+        (use("read", path=7), "Argument 'path'"),
+        (use("read"), "path"),
+        (use("read", path="/no/such/file"), "/no/such/file"),
+    ],
+    ids=["no such tool", "no json", "no object", "wrong type", "missing", "cannot be done"],
+)
+def test_a_model_that_calls_tools_wrongly_is_told_so_and_goes_on(
+    agents: Agents, model: str, used: Use, told: str
+) -> None:
+    """Source: issue, "Bad input": tools that do not exist, or with bad arguments."""
+    agents.script(used, Say("I see."))
+
+    result = agents.run(model=model)
+
+    assert result["content"][0]["text"].startswith("I see.")
+    assert told in agents.sink.asked[1].said
+    entries = agents.entries(result["structuredContent"]["session"])
+    assert [(entry["kind"], entry.get("isError", False)) for entry in entries][1:3] == [
+        ("call", False),
+        ("result", True),
+    ]
+
+
+def test_a_model_that_loops_for_ever_is_stopped(agents: Agents) -> None:
+    """Source: issue, "Bad input": loops for ever (turn limit)."""
+    agents.script(use("bash", command="true"))
+
+    result = agents.run()
+
+    assert result["isError"]
+    assert result["structuredContent"]["outcome"] == "limit"
+    assert "agent.steps" in result["content"][0]["text"]
+    assert agents.sink.count == 5
+
+
+def test_a_prompt_of_two_megabytes_reaches_the_model_and_holds_nobody_up(agents: Agents) -> None:
+    """Source: issue, "Bad input": prompt of 2 MB."""
+    agents.run()  # The library is loaded.
+    prompt = "all work and no play " * 100_000
+    agents.script(Say("Long."))
+    running = agents.later("agent_run", prompt=prompt)
+    caller, slowest = agents.caller(), 0.0
+    while not running.done():
+        begun = time.monotonic()
+        caller.result("tools/list")
+        slowest = max(slowest, time.monotonic() - begun)
+
+    assert running.result()["content"][0]["text"].startswith("Long.")
+    assert prompt in agents.sink.asked[0].said
+    assert slowest < 5.0
+    titles = [session["title"] for session in agents.call("agent_list", limit=1)["structuredContent"]["sessions"]]
+    assert len(titles[0]) <= 80
+
+
+def test_a_provider_that_repeats_the_key_does_not_give_it_away(agents: Agents) -> None:
+    """Ours: no secret comes out anywhere."""
+    agents.script(Refuse(401, (("x-echo", "1"),)))
+
+    result = agents.run()
+
+    assert KEY in agents.sink.echoed
+    everywhere = json.dumps(result) + agents.daemon.stderr + json.dumps(agents.daemon.audit())
+    assert KEY not in everywhere
+    assert KEY not in json.dumps(agents.entries(result["structuredContent"]["session"]))
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("!echo one; echo two", "2 lines"), ("!exit 3", "exit code 3"), ("$NO_SUCH_VARIABLE_HERE", "not set")],
+    ids=["two lines", "fails", "no variable"],
+)
+def test_a_key_that_cannot_be_read_ends_the_turn_before_any_request(tmp_path: Path, key: str, said: str) -> None:
+    """Source: issue, "Bad input": key command that prints two lines."""
+    with hosting(tmp_path, key=key) as agents:
+        result = agents.run()
+
+        assert result["isError"]
+        assert said in result["content"][0]["text"]
+        assert agents.sink.connections == 0
+
+
+def test_a_spent_budget_refuses_turns_and_is_remembered(tmp_path: Path) -> None:
+    """Source: issue, point 6: a budget setting that refuses further turns."""
+    with hosting(tmp_path, Say("One."), settings={"agent": {"budget_tokens": 200}}) as agents:
+        first = agents.run()["structuredContent"]["session"]
+        assert not agents.call("agent_continue", session=first, prompt="More.")["isError"]
+        for _ in range(2):
+            refused = agents.run()
+            assert refused["isError"]
+            assert "agent.budget_tokens" in refused["content"][0]["text"]
+            assert refused["structuredContent"]["outcome"] == "refused"
+            agents.daemon.stop()
+            agents.daemon.start()
+        assert agents.sink.count == 2
+        assert "agent.budget_tokens" in agents.text("agent_status")
+
+
+def test_a_budget_ends_a_turn_that_is_under_way(tmp_path: Path) -> None:
+    """Ours: one turn may be many requests."""
+    with hosting(tmp_path, use("bash", command="true"), settings={"agent": {"budget_requests": 3}}) as agents:
+        result = agents.run()
+
+        assert result["structuredContent"]["outcome"] == "refused"
+        assert agents.sink.count == 3
+
+
+def test_without_the_extra_nothing_is_offered_and_the_log_says_what_to_install(tmp_path: Path) -> None:
+    """Source: issue, point 1: without the extra the daemon runs as before and says what to install."""
+    hidden = "import sys; sys.modules['pydantic_ai'] = None; from a2mcp.__main__ import main; sys.argv[1:] = ['serve']; main()"
+    with hosting(tmp_path, argv=[sys.executable, "-c", hidden]) as agents:
+        names = [tool["name"] for tool in agents.caller().result("tools/list")["tools"]]
+
+        assert "read" in names
+        assert not [name for name in names if name.startswith("agent_")]
+        assert "a2mcp[agent]" in agents.daemon.stderr
+
+
+def test_transcripts_that_cannot_be_written_refuse_the_run(tmp_path: Path) -> None:
+    """Ours: what is not kept is not begun."""
+    (tmp_path / "home" / "agents.db").mkdir(parents=True)
+    (tmp_path / "home").chmod(0o700)
+    with hosting(tmp_path / "home") as agents:
+        result = agents.run()
+
+        assert result["isError"]
+        assert "cannot be kept" in result["content"][0]["text"]
+        assert agents.sink.connections == 0
+        agents.daemon.alive()
+
+
+def test_a_file_that_holds_no_transcripts_is_set_aside(tmp_path: Path) -> None:
+    """Ours: it is not ours to delete."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "agents.db").write_bytes(b"no database at all " * 1000)
+    with hosting(home) as agents:
+        assert not agents.run()["isError"]
+        assert (home / "agents.db.unreadable").read_bytes().startswith(b"no database")
