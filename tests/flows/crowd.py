@@ -55,7 +55,7 @@ class Caller:
             total = end + 4 + int(found.group(1) if found else 0)
             if len(self._in) < total:
                 return
-            self.answers.append((int(head.split(b" ", 2)[1]), json.loads(self._in[end + 4 : total])))
+            self.answers.append((int(head.split(b" ", 2)[1]), json.loads(self._in[end + 4 : total] or b"null")))
             self._in = self._in[total:]
             self.left -= 1
 

@@ -9,15 +9,12 @@ import signal
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from crowd import Caller, call, callers, drive
 from harness import Daemon, running, until
 from inflight import WITH_TOOLS, Later, unpaired
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CONNECTIONS = 500
 EACH = 20
@@ -115,56 +112,6 @@ def test_rotations_under_load_lose_no_record_uncounted(tmp_path: Path) -> None:
         seen = Counter(record["id"] for record in records)
         assert max(seen.values()) == 2
         assert unpaired(records) == set(), "what is left is the end of the log, so every start has its done"
-
-
-@pytest.fixture
-def hanging(tmp_path: Path) -> Iterator[tuple[Daemon, list[Caller], float, int]]:
-    """A daemon in which 1,000 calls hang, what it weighed before, and its threads."""
-    with running(tmp_path / "home", argv=WITH_TOOLS, settings={"drain_s": 0.3}) as daemon:
-        session = daemon.session().session
-        assert session is not None
-        daemon.alive()
-        weight, count = daemon.rss_mb, threads(daemon)
-        requests = [[call(daemon.token, session, 1, "hang", {})] for _ in range(1000)]
-        with callers(daemon.port, requests) as crowd:
-            drive(crowd, send_only=True)
-            until(lambda: in_flight(daemon) == 1000, what="1,000 calls in flight")
-            yield daemon, crowd, weight, count
-
-
-def in_flight(daemon: Daemon) -> int:
-    return int(json.loads(daemon.cli("status", "--json").stdout)["calls_in_flight"])
-
-
-def test_a_thousand_hanging_calls_cost_no_thread_and_little_memory(
-    hanging: tuple[Daemon, list[Caller], float, int], record_property: Any
-) -> None:
-    """DESIGN 3: a thousand hanging calls cost a thousand small objects and no thread."""
-    daemon, crowd, weight, count = hanging
-    client = daemon.session()
-    slowest = 0.0
-    for _ in range(100):
-        began = time.monotonic()
-        assert client.ask("ping").result == {}
-        slowest = max(slowest, time.monotonic() - began)
-    assert client.call("echo", text="still here").text == "still here"
-    record_property("rss_before", weight)
-    record_property("rss_with", daemon.rss_mb)
-    record_property("slowest_ping", slowest)
-
-    assert slowest < 1
-    # The operator's socket, asked for the number of calls, starts its two threads when it is first used.
-    assert threads(daemon) <= count + 2
-    assert daemon.rss_mb - weight < 25
-
-    began = time.monotonic()
-    assert daemon.stop() == 0
-    record_property("drain_s", time.monotonic() - began)
-    assert time.monotonic() - began < 3
-    drive(crowd)
-    assert [len(caller.answers) for caller in crowd] == [1] * 1000
-    assert {body["result"]["isError"] for caller in crowd for _, body in caller.answers} == {True}
-    assert unpaired(daemon.audit()) == set()
 
 
 @pytest.mark.slow

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import socket
 import struct
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 import psutil
@@ -137,8 +139,37 @@ def test_a_queue_behind_a_slow_call_is_bounded_and_then_served() -> None:
         ids = [answer.json["id"] for answer in line.answers(20_001)]
         sender.join(10)
 
-    assert queued < 1000  # As many as one read holds.
+    assert queued <= channels.LOOKAHEAD + 1
     assert ids == list(range(20_001))
+
+
+def test_a_peer_that_does_not_read_piles_nothing_up() -> None:
+    """Section 0 row 8, and ours: what it has asked for already is not even started before it takes the answer before."""
+    with edge() as served, wire.Line(served.port, seconds=20) as line:
+        served.front.catalog = lambda: b'"' + b"x" * 8_000_000 + b'"'  # type: ignore[method-assign]
+        line.send(wire.post(wire.message("tools/list", 0), TOKEN, session=SESSION) + b"".join(map(_now, range(1, 301))))
+        (mine,) = until(lambda: list(served.server.active_channels.values()), what="the connection is there")
+        until(lambda: mine._held, what="the next one is held back")
+
+        assert served.front.called == []
+        assert len(mine.requests) <= channels.LOOKAHEAD + 1
+        assert [answer.json["id"] for answer in line.answers(301)] == list(range(301))
+
+
+def test_an_answered_request_is_let_go_of_at_once() -> None:
+    """Ours: nothing of it waits for the collector of cycles, which would keep hundreds of answers in memory."""
+    gc.disable()
+    try:
+        with edge() as served, wire.Line(served.port) as line:
+            line.send(_hold(1))
+            served.front.wait_for(b"1")
+            (mine,) = served.server.active_channels.values()
+            request = weakref.ref(mine.requests[0])
+            served.front.release(b"1")
+            assert line.answer().status == 200
+            until(lambda: request() is None, what="it is gone", seconds=2)
+    finally:
+        gc.enable()
 
 
 # --- half closed and left -----------------------------------------------------------------------------------------

@@ -61,9 +61,10 @@ class Course:
 
     def note_in(self, figures: Figures) -> None:
         """Note the course, and how much it grew after the warm-up."""
+        step = max(1, len(self.rss) // 10)
         figures.note(
-            memory_before_MB=f"{self.rss[0]:.1f}",
-            memory_after_MB=f"{self.rss[-1]:.1f}",
+            memory_at_each_tenth_MB=" ".join(f"{each:.1f}" for each in self.rss[::step]),
+            memory_at_the_end_MB=f"{self.rss[-1]:.1f}",
             growth_of_the_last_third_MB=f"{self.growth_mb():.2f}",
             threads=f"{self.threads[0]} to {self.threads[-1]}",
             descriptors=f"{self.descriptors[0]} to {self.descriptors[-1]}",
@@ -74,6 +75,14 @@ def threads(daemon: Daemon) -> int:
     """How many threads the daemon has."""
     status = Path(f"/proc/{daemon.process.pid}/status").read_text()
     return int(re.search(r"Threads:\s+(\d+)", status).group(1))  # type: ignore[union-attr]
+
+
+def in_flight(daemon: Daemon) -> int:
+    """How many calls run or wait."""
+    client = daemon.client()
+    text = client.send("GET", "/metrics").body.decode()
+    client.close()
+    return int(re.search(r"^a2mcp_calls_in_flight (\d+)", text, re.MULTILINE).group(1))  # type: ignore[union-attr]
 
 
 def today() -> str:

@@ -60,6 +60,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     server: Server
     requests: list[RequestParser]
     request: RequestParser | None
+    sent_continue: bool
 
     def __init__(self, server: Server, sock: socket.socket, addr: Any, adj: Any, map: Any = None) -> None:  # noqa: A002
         super().__init__(server, sock, addr, adj, map=map)
@@ -80,6 +81,10 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         self._last_request = False
         self._unread = False
         self._known = False
+        self._unparsed = b""
+        """What came and waits for room in the queue: a request in waiting takes many times the memory of its bytes."""
+        self._held = False
+        """Whether the next request waits for the answer before it: a peer that does not read piles nothing up."""
 
     # --- reading: the loop thread ---------------------------------------------------------------------------------
 
@@ -93,6 +98,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             or self.close_when_flushed
             or self._last_request
             or len(self.requests) > LOOKAHEAD
+            or self._unparsed
             or self.outbox.size
             or (self.request is not None and self.request.sink is not None and self.request.sink.full)
         )
@@ -129,6 +135,41 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         sink = None if self.request is None else self.request.sink
         if sink is not None and sink.full:
             sink.when_room(partial(self.server.look_again, self))
+
+    def received(self, data: bytes) -> bool:
+        """Parse what came, as far as there is room in the queue; the rest waits. Waitress's own parses all of it."""
+        with self.requests_lock:
+            if self.will_close or self.close_when_flushed:
+                return False
+            while data and len(self.requests) <= LOOKAHEAD:
+                data = data[self._parse(data) :]
+            self._unparsed = data
+        return True
+
+    def _parse(self, data: bytes) -> int:
+        """Give bytes to the request in the making, and queue it when it is whole; how many of them belonged to it."""
+        request = self.request = self.request or self.parser_class(self.adj)
+        taken = request.received(data)
+        if request.expect_continue and request.headers_finished and not self.requests and not self.sent_continue:
+            self.send_continue()
+        if request.completed:
+            self.sent_continue = False
+            self.request = None
+            if not request.empty:
+                self.requests.append(request)
+                if len(self.requests) == 1:
+                    self.server.add_task(self)
+        return taken
+
+    def catch_up(self) -> None:
+        """Parse on, when what waits has room. Called in the loop."""
+        if self._unparsed and self._has_caught_up():
+            self.began_at = time.monotonic()
+            self.received(self._unparsed)
+
+    def _has_caught_up(self) -> bool:
+        """Whether the queue is so short that it is worth while to parse on."""
+        return len(self.requests) <= 1
 
     def _shown_token(self) -> None:
         if not self._known:
@@ -240,10 +281,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             self._last_request = True
         flushed = self._send(data, parts)
         request.close()
+        # PERF: the promise knows the request. Without this the answer stays in memory until cycles are collected.
+        request.parked = None
         with self.requests_lock:
             self._turn_to_next(last=close)
-            # The loop stopped reading when the queue was longer than this.
-            room_again = len(self.requests) == LOOKAHEAD
+            # The loop stopped reading, or parsing, when the queue was longer than this.
+            room_again = self._has_caught_up() if self._unparsed else len(self.requests) == LOOKAHEAD
         # While its answer was awaited, the peer may not have been read from: what it sends next begins now.
         self.active_at = self.began_at = time.monotonic()
         if close or not flushed or self.peer_ended_at or room_again:
@@ -256,9 +299,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
             self.requests.pop(0)
         if last:
             self.requests.clear()
+            self._unparsed = b""
             self.close_when_flushed = True
         elif self.requests:
-            self.server.add_task(self)
+            self._held = self.outbox.size > 0
+            if not self._held:
+                self.server.add_task(self)
         elif self.peer_ended_at:
             self.close_when_flushed = True
         elif self.request is not None and self.request.expect_continue and self.request.headers_finished:
@@ -317,11 +363,20 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
                     self.outbuf_lock.notify_all()
             except OSError:
                 self.will_close = True
-        if self.close_when_flushed and not self.outbox.size:
-            self.close_when_flushed = False
-            self._finish()
+        if not self.outbox.size:
+            self._go_on()
+            if self.close_when_flushed:
+                self.close_when_flushed = False
+                self._finish()
         if self.will_close:
             self.handle_close()
+
+    def _go_on(self) -> None:
+        """Start the request that was held back until the answer before it was on its way."""
+        with self.requests_lock:
+            if self._held:
+                self._held = False
+                self.server.add_task(self)
 
     def abandon(self) -> None:
         """Close without an answer, because there cannot be one. Called from any thread."""

@@ -180,8 +180,11 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
     def _settle_dirty(self) -> None:
         while self._dirty:
             channel = self._dirty.popleft()
-            if channel.connected and channel.writable():
-                channel.handle_write()
+            if channel.connected:
+                channel.catch_up()
+                if channel.writable():
+                    channel.handle_write()
+            self._serve_ready()
             self._settle(channel)
 
     # --- accepting ------------------------------------------------------------------------------------------------
