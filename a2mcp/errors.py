@@ -165,7 +165,7 @@ class UnknownSession(RequestError):
 
 
 class BodyTooLarge(RequestError):
-    """More body than ``limits.body_bytes``."""
+    """More body than ``limits.body_bytes``, or more values in it than anybody has use for."""
 
     status = 413
     code = -32700

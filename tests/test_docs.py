@@ -24,7 +24,7 @@ from a2mcp.http import facts, ports, routes
 from a2mcp.http.events import Asked
 from a2mcp.http.metrics import FAMILIES
 from a2mcp.http.operator import make_operator_app
-from a2mcp.http.server import channel, server
+from a2mcp.http.server import channel, parser, server
 from a2mcp.library import filespace, prompts, resources
 from a2mcp.library.resources import Views
 from a2mcp.observe.event import Event
@@ -32,7 +32,7 @@ from a2mcp.obtain.installs import Install
 from a2mcp.obtain.pins import Given
 from a2mcp.policy.approval import ApprovalSettings
 from a2mcp.policy.grants import Grant
-from a2mcp.protocol import methods
+from a2mcp.protocol import bulk, methods
 from a2mcp.reference.tools import EXAMPLES, every_tool
 from a2mcp.tools.arguments import decode
 from actors.pool import MOST_WORKERS
@@ -225,8 +225,9 @@ def test_the_numbers_of_the_wire_contract_are_those_of_the_code():
     rows = [row for row in page("wire-contract.md").splitlines() if row.startswith("| ")]
 
     for what, number in {
-        "headers": f"{server.HEADER_BYTES // 1024} KiB",
+        "headers": f"{server.HEADER_BYTES // 1024} KiB, {parser.HEADER_LINES} lines",
         "time for the headers": f"{channel.HEADER_DEADLINE_S:g} s",
+        "values in a body": f"{bulk.MOST_MEMBERS}",
         "rate of a body": f"{channel.BODY_BYTES_PER_S} bytes/s",
         "idle connection": f"{channel.IDLE_S:g} s",
         "peer that does not read": f"{channel.SEND_STALL_S:g} s",

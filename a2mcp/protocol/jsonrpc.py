@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from a2mcp.errors import InvalidParams, InvalidRequest, ParseError
-from a2mcp.protocol import halves
+from a2mcp.errors import BodyTooLarge, InvalidParams, InvalidRequest, ParseError
+from a2mcp.protocol import bulk, halves
 
 if TYPE_CHECKING:
     from a2mcp.errors import A2mcpError
@@ -75,14 +75,17 @@ def decode(body: bytes) -> Message:
     """Read one JSON-RPC 2.0 message.
 
     Raises:
+        BodyTooLarge: it holds more than anybody has use for.
         ParseError: the body is not one JSON text in UTF-8.
         InvalidRequest: it is, but not one message: an array, no ``jsonrpc: "2.0"``, no string ``method``, an odd id.
             The error's ``request_id`` is the id to answer with where one could be read.
     """
+    if bulk.is_too_much(body):
+        raise BodyTooLarge(f"the body holds more than {bulk.MOST_MEMBERS} values")
     try:
         # msgspec passes Raw members through unread, so bad UTF-8 in them would only show later, deep inside.
         if not body.isascii():
-            body.decode()
+            bulk.check_utf8(body)
         message = _decoder.decode(body)
     except msgspec.ValidationError as cause:
         raise _refused_shape(body) from cause

@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 
 LONG_JOBS: Final = 2
 """Hashes, archives and copies at a time: the others in the pool stay free for what is quick."""
+LISTINGS: Final = 1
+"""Folders listed at a time: that is computing, and each thread that computes makes the loop wait for its turn."""
 
 _ALLOW: Final = "GET, HEAD, PUT, OPTIONS, PATCH, PROPFIND, PROPPATCH, MKCOL, COPY, LOCK, UNLOCK"
 _ALLOW_FILE: Final = "GET, HEAD, OPTIONS, PROPFIND"
 _DAV: Final = ("DAV", "1, 2, 3")
 _long = threading.BoundedSemaphore(LONG_JOBS)
+_listings = threading.BoundedSemaphore(LISTINGS)
 
 
 def answer(asked: Request) -> Response:
@@ -74,11 +77,12 @@ def _get(asked: Request) -> Response:
 def _folder(asked: Request) -> Response:
     if "zip" in asked.query:
         return _zip(asked)
-    if "simple" in asked.query:
-        return page.as_lines(listing.names(asked.share.root, asked.parts))
-    by, descending = page.order_of(asked.query)
-    found = listing.read(asked.share.root, asked.parts)
-    return _listed(asked, listing.ordered(found, by, descending=descending), there=True)
+    with _listings:
+        if "simple" in asked.query:
+            return page.as_lines(listing.names(asked.share.root, asked.parts))
+        by, descending = page.order_of(asked.query)
+        found = listing.read(asked.share.root, asked.parts)
+        return _listed(asked, listing.ordered(found, by, descending=descending), there=True)
 
 
 def _listed(asked: Request, found: listing.Listing, *, there: bool) -> Response:
@@ -145,10 +149,12 @@ def _propfind(asked: Request) -> Response:
     if entry is None or (asked.folder and not is_folder):
         raise FileRefusal(404, "Not Found")
     described = [(asked.shown, entry)]
-    if depth == "1" and is_folder:
+    if depth == "0" or not is_folder:
+        return webdav.multistatus(described)
+    with _listings:
         inside = listing.ordered(listing.read(asked.share.root, asked.parts, count=False), "name", descending=False)
         described += [((*asked.shown, child.name), child) for child in inside.entries]
-    return webdav.multistatus(described)
+        return webdav.multistatus(described)
 
 
 def _proppatch(asked: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The thread in which requests with large bodies are served, because decoding one would hold up every connection."""
+"""Where a request is served: in the loop, or on a thread for large bodies, whose decoding would hold up all others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Final
 
-from a2mcp.host import affinity
+from a2mcp.host import affinity, turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ INLINE_BYTES: Final = 64 * 1024
 
 
 class Bodies:
-    """Serves channels on a thread of its own, which is started for the first of them.
+    """Serves channels; those with large bodies on a thread of its own, which is started for the first of them.
 
     Args:
         serve: answers the request at the head of a channel's queue; never raises.
@@ -29,7 +29,10 @@ class Bodies:
         self._waiting: queue.SimpleQueue[Channel] | None = None
 
     def serve(self, channel: Channel) -> None:
-        """Have it served; here, where the machine has no thread left: better slow for everybody than not at all."""
+        """Have it served; here, too, where the machine has no thread left: better slow for all than not at all."""
+        if channel.next_body_bytes() <= INLINE_BYTES:
+            self._serve(channel)
+            return
         if self._waiting is None:
             waiting: queue.SimpleQueue[Channel] = queue.SimpleQueue()
             try:
@@ -43,4 +46,6 @@ class Bodies:
     def _run(self, waiting: queue.SimpleQueue[Channel]) -> None:
         affinity.spread()
         while True:
-            self._serve(waiting.get())
+            channel = waiting.get()
+            with turns.short():
+                self._serve(channel)

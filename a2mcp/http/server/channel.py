@@ -82,7 +82,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         self._unread = False
         self._known = False
         self._unparsed = b""
-        """What came and waits for room in the queue: a request in waiting takes many times the memory of its bytes."""
+        """What came and waits: for room in the queue, since a request in it takes many times the memory of its bytes,
+        or for others to have their turn."""
         self._held = False
         """Whether the next request waits for the answer before it: a peer that does not read piles nothing up."""
 
@@ -132,18 +133,26 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         if self.request is None:
             self.began_at = self.active_at
         self.received(data)
-        sink = None if self.request is None else self.request.sink
-        if sink is not None and sink.full:
-            sink.when_room(partial(self.server.look_again, self))
 
     def received(self, data: bytes) -> bool:
-        """Parse what came, as far as there is room in the queue; the rest waits. Waitress's own parses all of it."""
+        """Parse what came, as far as there is room in the queue and not for long; the rest waits.
+
+        Waitress's own parses all of it, which can be hundreds of requests or ten thousand chunks.
+        """
         with self.requests_lock:
             if self.will_close or self.close_when_flushed:
                 return False
-            while data and len(self.requests) <= LOOKAHEAD:
-                data = data[self._parse(data) :]
+            crumbs = False
+            while data and len(self.requests) <= LOOKAHEAD and not crumbs:
+                most = len(data) if self.request is None else self.request.at_once(len(data))
+                crumbs = most < len(data)
+                data = data[self._parse(data[:most]) :]
             self._unparsed = data
+        if crumbs:
+            self.server.look_again(self)
+        sink = None if self.request is None else self.request.sink
+        if sink is not None and sink.full:
+            sink.when_room(partial(self.server.look_again, self))
         return True
 
     def _parse(self, data: bytes) -> int:
@@ -164,7 +173,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def catch_up(self) -> None:
         """Parse on, when what waits has room. Called in the loop."""
         if self._unparsed and self._has_caught_up():
-            self.began_at = time.monotonic()
+            if self.request is None:
+                self.began_at = time.monotonic()
             self.received(self._unparsed)
 
     def _has_caught_up(self) -> bool:
@@ -304,7 +314,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         elif self.requests:
             self._held = self.outbox.size > 0
             if not self._held:
-                self.server.add_task(self)
+                self.server.go_on(self)
         elif self.peer_ended_at:
             self.close_when_flushed = True
         elif self.request is not None and self.request.expect_continue and self.request.headers_finished:
@@ -376,7 +386,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         with self.requests_lock:
             if self._held:
                 self._held = False
-                self.server.add_task(self)
+                self.server.go_on(self)
 
     def abandon(self) -> None:
         """Close without an answer, because there cannot be one. Called from any thread."""

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from a2mcp.protocol.response import FilePart
 
 if TYPE_CHECKING:
     import socket
 
+SMALL: Final = 8192
+"""Bytes of a piece that is sent together with its neighbours."""
+TOGETHER: Final = 65_536
+SHORTER: Final = "the file became shorter while it was sent"
 _HAS_SENDFILE = hasattr(os, "sendfile")
 
 
@@ -70,28 +74,65 @@ class Outbox:
 
     def _send_first(self, sock: socket.socket, budget: int) -> int:
         piece = self._pieces[0]
-        if isinstance(piece, FilePart):
-            return self._send_file(sock, piece, min(budget, piece.length))
-        sent = sock.send(piece[:budget])
-        self._replace_first(piece[sent:] if sent < len(piece) else None)
-        return sent
-
-    def _send_file(self, sock: socket.socket, part: FilePart, count: int) -> int:
-        sent = _send_range(sock, part.file.fileno(), part.offset, count) if part.length else 0
-        if not sent and part.length:
-            raise Truncated("the file became shorter while it was sent")
-        part.file.sent(sent)
-        rest = part.length - sent
-        if not rest:
-            part.file.close()
-        self._replace_first(FilePart(part.file, part.offset + sent, rest) if rest else None)
-        return sent
-
-    def _replace_first(self, rest: memoryview | FilePart | None) -> None:
-        if rest is None:
-            self._pieces.popleft()
+        if isinstance(piece, FilePart) and piece.length > SMALL:
+            sent = _send_range(sock, piece.file.fileno(), piece.offset, min(budget, piece.length))
+            if not sent:
+                raise Truncated(SHORTER)
         else:
-            self._pieces[0] = rest
+            sent = sock.send(self._together(budget))
+        self._took(sent)
+        return sent
+
+    def _together(self, budget: int) -> bytes | memoryview:
+        """The pieces at the front that are small, as one; or of a large one what may be sent.
+
+        PERF: many ranges of a file are many pieces, and to send each by itself would hold up everybody else.
+        """
+        first = self._pieces[0]
+        if isinstance(first, memoryview) and (len(first) > SMALL or len(self._pieces) == 1):
+            return first[:budget]
+        taken: list[bytes | memoryview] = []
+        size = 0
+        for piece in self._pieces:
+            if _length(piece) > SMALL or size + _length(piece) > TOGETHER:
+                break
+            taken.append(_content(piece))
+            size += _length(piece)
+        return b"".join(taken)
+
+    def _took(self, sent: int) -> None:
+        """Let go of what was sent, and of the empty pieces behind it."""
+        while self._pieces:
+            piece = self._pieces[0]
+            count = min(sent, _length(piece))
+            sent -= count
+            if isinstance(piece, FilePart) and count:
+                piece.file.sent(count)
+            if count < _length(piece):
+                self._pieces[0] = _rest(piece, count)
+                return
+            if isinstance(piece, FilePart):
+                piece.file.close()
+            self._pieces.popleft()
+
+
+def _length(piece: memoryview | FilePart) -> int:
+    return piece.length if isinstance(piece, FilePart) else len(piece)
+
+
+def _content(piece: memoryview | FilePart) -> bytes | memoryview:
+    if not isinstance(piece, FilePart):
+        return piece
+    content = os.pread(piece.file.fileno(), piece.length, piece.offset)
+    if len(content) < piece.length:
+        raise Truncated(SHORTER)
+    return content
+
+
+def _rest(piece: memoryview | FilePart, count: int) -> memoryview | FilePart:
+    if isinstance(piece, FilePart):
+        return FilePart(piece.file, piece.offset + count, piece.length - count)
+    return piece[count:]
 
 
 def _send_range(sock: socket.socket, fd: int, offset: int, count: int) -> int:

