@@ -39,23 +39,22 @@ class Destinations(msgspec.Struct, frozen=True):
             return False
         return name in self.hosts or (name, _number(port)) in self.places
 
-    def names(self) -> frozenset[str]:
-        """The hosts that are names, and so have addresses that only a resolver knows."""
-        return frozenset(host for host in self.hosts if _address(host) is None)
-
 
 def destinations(urls: Iterable[str], proxies: Iterable[str]) -> Destinations:
     """Make them of the addresses of providers, and of the proxies on the way to these."""
-    hosts: set[str] = set()
-    places: set[tuple[str, int]] = set()
-    for url in urls:
-        name, port = _place(url)
-        if name == LOOPBACK:
-            places.add((name, port))
-        else:
-            hosts.add(name)
-    places.update(_place(proxy) for proxy in proxies)
-    return Destinations(frozenset(hosts), frozenset(places))
+    ends = places_of(urls)
+    here = frozenset(end for end in ends if end[0] == LOOPBACK)
+    return Destinations(frozenset(name for name, _ in ends - here), here | places_of(proxies))
+
+
+def places_of(urls: Iterable[str]) -> frozenset[tuple[str, int]]:
+    """The hosts and ports at the other end of a connection that serves these addresses."""
+    return frozenset(_place(url) for url in urls)
+
+
+def is_name(host: str) -> bool:
+    """Whether only a resolver knows the addresses of this canonical host."""
+    return host != LOOPBACK and _address(host) is None
 
 
 def proxies_for(urls: Iterable[str]) -> list[str]:

@@ -14,31 +14,33 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from a2mcp.inference.destinations import Destinations, canonical
+from a2mcp.inference.destinations import Destinations, canonical, is_name
 from a2mcp.inference.rows import PLACEHOLDER_HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 LOOKUP_S: Final = 1.0
 _DESCRIPTORS: Final = Path("/dev/fd")
 
 
-def located(places: Destinations, *, known: Destinations | None) -> Destinations:
-    """Add the addresses that the names have now. Waits up to ``LOOKUP_S`` seconds for the resolver.
+def located(ends: Iterable[tuple[str, int]], *, known: Destinations | None) -> Destinations:
+    """The same places by the addresses that their names have now. Waits up to ``LOOKUP_S`` seconds for the resolver.
 
     Names that are guarded already are not looked up: nobody is connected there, and the wire would take it for a try.
     """
-    found: set[str] = set()
+    found = {end for end in ends if not is_name(end[0])}
     threads = [
-        threading.Thread(target=_look_up, args=(name, found), name=f"lookup-{name}", daemon=True)
-        for name in places.names() - {PLACEHOLDER_HOST} - (known.names() if known else frozenset())
+        threading.Thread(target=_look_up, args=(end, found), name=f"lookup-{end[0]}", daemon=True)
+        for end in ends
+        if end not in found and end[0] != PLACEHOLDER_HOST and not (known and known.meant(*end))
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(LOOKUP_S / len(threads))
-    return Destinations(places.hosts | found, places.places)
+    # NOTE: only with the port: a caller of ours may be on the machine that a provider is on.
+    return Destinations(places=frozenset(found))
 
 
 def sever(places: Destinations) -> int:
@@ -46,9 +48,11 @@ def sever(places: Destinations) -> int:
     return sum(_shut(descriptor, places) for descriptor in _descriptors())
 
 
-def _look_up(name: str, found: set[str]) -> None:
+def _look_up(end: tuple[str, int], found: set[tuple[str, int]]) -> None:
+    name, port = end
     with contextlib.suppress(OSError):
-        found.update(filter(None, (canonical(entry[4][0]) for entry in socket.getaddrinfo(name, None))))
+        for entry in socket.getaddrinfo(name, port):
+            found.add((canonical(entry[4][0]) or "", port))
 
 
 def _descriptors() -> Iterator[int]:

