@@ -18,27 +18,13 @@ from a2mcp.host.groups import Identity, identities
 
 if TYPE_CHECKING:
     from a2mcp.host.process import Child
-    from a2mcp.host.procfs import Look
 
 _READ: Final = 1 << 16
 _BREATH_S: Final = 0.005
-_UNDECIDED_S: Final = 0.09
-"""A process that is just being replaced by another program shows no environment: for so long it may be anybody's."""
+_WAITED_FOR: Final = 60
+"""Looks at a dead child that bears no mark, about a second each, before it is taken for nobody's."""
 
 logger = logging.getLogger("a2mcp.jobs")
-
-
-class _Adopted:
-    """Somebody who became our child."""
-
-    __slots__ = ("came", "mark", "tended")
-
-    def __init__(self, came: float) -> None:
-        self.mark: str | None = None
-        """Of the command it belongs to; None where that cannot be told."""
-        self.came = came
-        """The monotonic moment in which it was noticed."""
-        self.tended = False
 
 
 class Household:
@@ -54,10 +40,13 @@ class Household:
         # Orphans go to the first thread of a process; commands are children of the thread that started them.
         self._list = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
         self._since = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
-        self._shells: dict[int, str] = {}
-        self._adopted: dict[int, _Adopted] = {}
-        self._of: dict[str, set[int]] = {}
-        self._undecided: set[int] = set()
+        self._shells: dict[int, int] = {}
+        """Of the commands that run: whose mark is on what they left, should that have none of its own."""
+        self._adopted: dict[int, int | None] = {}
+        """Who became our child, with the mark of its command."""
+        self._of: dict[int, set[int]] = {}
+        self._unmarked: dict[int, int] = {}
+        """Those of them that nothing is known of, with how often they were looked at."""
 
     def began(self, child: Child) -> None:
         """Take note that this command runs."""
@@ -76,7 +65,7 @@ class Household:
         """
         self._notice()
         mine = self._of.get(child.mark)
-        return bool(self._undecided) or (mine is not None and any(map(self._lives, tuple(mine))))
+        return mine is not None and any(map(self._lives, tuple(mine)))
 
     def members(self, child: Child) -> list[Identity]:
         """Identify everybody who runs for a command."""
@@ -92,12 +81,15 @@ class Household:
     def tend(self) -> bool:
         """Reap the dead among those who came to us; whether there are any who live."""
         self._notice()
-        for pid, one in list(self._adopted.items()):
-            # A child that somebody here started, in a thread that has ended, comes this way as well. Whoever started it
-            # may still ask for its exit code, so the dead that bear no mark have to have been here a while.
-            if one.mark is not None or one.tended:
+        for pid, mark in list(self._adopted.items()):
+            if mark is not None:
                 self._lives(pid)
-            one.tended = True
+        # A child that somebody here has started, in a thread that has ended, comes this way as well, and whoever
+        # started it may still ask for its exit code.
+        for pid, looks in list(self._unmarked.items()):
+            self._unmarked[pid] = looks + 1
+            if looks >= _WAITED_FOR:
+                self._lives(pid)
         return bool(self._adopted)
 
     def end_all(self, seconds: float) -> list[Identity]:
@@ -119,10 +111,7 @@ class Household:
             return
         for pid in map(int, listed.split()):
             if pid not in self._adopted and pid not in self._shells:
-                self._adopted[pid] = _Adopted(time.monotonic())
-                self._undecided.add(pid)
-        for pid in tuple(self._undecided):
-            self._decide(pid)
+                self._adopt(pid)
 
     def _read(self) -> bytes:
         said = piece = os.pread(self._list, _READ, 0)
@@ -131,31 +120,21 @@ class Household:
             said += piece
         return said
 
-    def _decide(self, pid: int) -> None:
-        """Find out whose it is."""
-        one, seen = self._adopted[pid], procfs.look(pid)
-        one.mark = None if seen is None else self._mark_of(pid, seen)
-        if one.mark is not None:
-            self._of.setdefault(one.mark, set()).add(pid)
-        elif seen is not None and seen.runs:
-            if time.monotonic() - one.came < _UNDECIDED_S:
-                return
+    def _adopt(self, pid: int) -> None:
+        mark = marks.of(pid) or self._mark_by_session(pid)
+        self._adopted[pid] = mark
+        if mark is not None:
+            self._of.setdefault(mark, set()).add(pid)
+            return
+        self._unmarked[pid] = 0
+        for one in identities([pid]):
             said = "[a2mcp] warning: process %d (%s) belongs to no command that can be told; it ends with the daemon"
-            logger.warning(said, pid, seen.name)
-        self._undecided.discard(pid)
+            logger.warning(said, one.pid, one.name)
 
-    def _mark_of(self, pid: int, seen: Look) -> str | None:
-        """Tell whose it is: by its group or session, by its mark, or because it can be nobody else's."""
-        mine = self._shells.get(seen.session) or self._shells.get(seen.group)
-        return mine or marks.of(pid) or (self._only_shell_before(seen.started) if seen.runs else None)
-
-    def _only_shell_before(self, moment: int) -> str | None:
-        """A server that writes its title over its environment has no mark any more."""
-        if len(self._shells) != 1:
-            return None
-        ((pid, mark),) = self._shells.items()
-        shell = procfs.look(pid)
-        return mark if shell is not None and shell.started <= moment else None
+    def _mark_by_session(self, pid: int) -> int | None:
+        """Tell whose a process is that has set the limit for itself which is our mark."""
+        seen = procfs.look(pid)
+        return None if seen is None else self._shells.get(seen.session) or self._shells.get(seen.group)
 
     def _lives(self, pid: int) -> bool:
         """Whether somebody who was given to us runs; reaped when not."""
@@ -168,8 +147,8 @@ class Household:
         return False
 
     def _forget(self, pid: int) -> None:
-        mark = self._adopted.pop(pid).mark
-        self._undecided.discard(pid)
+        mark = self._adopted.pop(pid)
+        self._unmarked.pop(pid, None)
         if mark is not None:
             self._of[mark].discard(pid)
             if not self._of[mark]:

@@ -85,15 +85,17 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of output that nothing keeps."""
     group_remains: bool = False
     """A process of the command outlived it, and nobody looks after that one."""
-    mark: str = ""
-    """What the command and all it started carry in their environment."""
+    mark: int = 0
+    """What the command and all it started bear."""
     survivors: tuple[Identity, ...] = ()
     """Who outlived the command, as last seen."""
 
     @property
     def processes(self) -> tuple[Identity, ...]:
         """Who runs, or ran, for the command, as far as it was written down."""
-        return self.survivors if self.identity is None else (self.identity, *self.survivors)
+        leader = () if self.identity is None else (self.identity,)
+        # A process has another name once it runs another program.
+        return tuple({(one.pid, one.started, one.boot): one for one in (*leader, *self.survivors)}.values())
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -263,6 +265,6 @@ class JobLog:
         return msgspec.structs.replace(
             record,
             state=State.ORPHAN if living else gone,
-            survivors=tuple(one for one in living if one != record.identity),
+            survivors=living,
             output_bytes=self.size(record.id, "stdout") + self.size(record.id, "stderr"),
         )

@@ -111,8 +111,7 @@ _here: Kin | None = None
 def begin(root: Path) -> None:
     """Mark whatever is started from now on, and have every orphan of it given to us where the system does that."""
     global _here  # noqa: PLW0603  # It mirrors a property of the process.
-    marks.begin(root)
-    _here = _settled()
+    _here = _settled(marked=marks.begin(root))
 
 
 def here() -> Kin:
@@ -132,9 +131,11 @@ def leave() -> None:
     os._exit(1)
 
 
-def _settled() -> Kin:
+def _settled(*, marked: bool) -> Kin:
     if procfs.look(os.getpid()) is None:
         return Blind()
+    if not marked:
+        return Groups()
     try:
         household = Household()
         adopts: int = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

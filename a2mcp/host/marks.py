@@ -1,64 +1,103 @@
-"""The mark in the environment of every process that a daemon starts: for which home, by which daemon, which command.
+"""The mark on every process that a daemon starts: of which home it is, and for which command it runs.
 
-A process that leaves its group and its session still carries it, and so do those it starts. It is no secret and gives
-no right. One that clears its environment, or writes over it, loses it.
+It is handed down to whoever they start, and stays on a process that begins a session, forks twice or clears its
+environment: it is the soft limit of real-time processor time, microseconds that no machine will live to see.
+Linux only. The mark gives no right. Who sets this limit for itself has no mark any more.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
+import resource
+import threading
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.host import procfs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-NAME: Final = b"BY_A2MCP"
-_HELPER: Final = "helper"
-_HASHED: Final = 12
+_SET: Final = 1 << 62
+_NUMBER_BITS: Final = 32
+_HOME_BITS: Final = 30
+_LIMIT: Final = getattr(resource, "RLIMIT_RTTIME", None)
 
-_numbers = itertools.count(1)
-_daemon = f"none.{os.urandom(4).hex()}"
-"""The home and the daemon, as all our marks begin."""
+_lock = threading.Lock()
+_numbers = itertools.count(int.from_bytes(os.urandom(4), "big"))
+"""From anywhere: what an earlier daemon of the same home has left bears other numbers."""
+_home = _SET
+"""As all our marks begin."""
 
 
-def home_of(root: Path) -> str:
-    """Name a home by its folder. Two machines or containers that show each other's processes may have equal paths."""
+def home_of(root: Path) -> int:
+    """Say how the marks of a home begin. Two containers that show each other's processes may have equal paths."""
     found = root.stat()
-    where = f"{found.st_dev}:{found.st_ino}:{root}"
-    return hashlib.sha256(os.fsencode(where)).hexdigest()[:_HASHED]
+    where = hashlib.sha256(os.fsencode(f"{found.st_dev}:{found.st_ino}:{root}")).digest()
+    return _SET | int.from_bytes(where[:4], "big") >> (32 - _HOME_BITS) << _NUMBER_BITS
 
 
-def begin(root: Path) -> None:
-    """Mark what is started from now on as this home's. To be called before anything is."""
-    global _daemon  # noqa: PLW0603  # It mirrors a property of the process, of which there is one.
-    _daemon = f"{home_of(root)}.{os.urandom(4).hex()}"
+def begin(root: Path) -> bool:
+    """Mark what is started from now on as this home's; whether that can be done. To be called before anything is."""
+    global _home  # noqa: PLW0603  # It mirrors a property of the process, of which there is one.
+    _home = home_of(root)
+    if _LIMIT is None or resource.getrlimit(_LIMIT)[1] != resource.RLIM_INFINITY:
+        return False
+    # A daemon that a command has started would bear the mark of that command.
+    resource.setrlimit(_LIMIT, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    return True
 
 
-def fresh() -> str:
+def fresh() -> int:
     """Make the mark of another command."""
-    return f"{_daemon}.{next(_numbers)}"
+    return _home | next(_numbers) % ((1 << _NUMBER_BITS) - 1) + 1
 
 
-def helper() -> str:
-    """Give the mark of what we start for ourselves, such as a searcher."""
-    return f"{_daemon}.{_HELPER}"
+def helper() -> int:
+    """Give the mark of what the daemon starts for itself, such as a searcher."""
+    return _home
 
 
-def is_helper(mark: str) -> bool:
+def is_helper(mark: int) -> bool:
     """Whether a process with this mark runs no command of a caller."""
-    return mark.endswith(f".{_HELPER}")
+    return not mark % (1 << _NUMBER_BITS)
 
 
-def is_ours(mark: str) -> bool:
-    """Whether this very daemon gave it."""
-    return mark.startswith(f"{_daemon}.")
+def is_of(home: int, mark: int) -> bool:
+    """Whether a process with this mark was started by a daemon of this home."""
+    return home >> _NUMBER_BITS == mark >> _NUMBER_BITS
 
 
-def of(pid: int) -> str | None:
-    """Read the mark of a process; None where there is none, or we may not look."""
-    found = procfs.variable(pid, NAME)
-    return None if found is None else found.decode("ascii", "replace")
+@contextlib.contextmanager
+def wearing(mark: int) -> Iterator[None]:
+    """Mark what is started inside the block.
+
+    The limit is the whole process's, so one block waits for the other; PERF: so do starts, which hold the interpreter.
+    """
+    if _LIMIT is None:
+        yield
+        return
+    with _lock:
+        before, hard = resource.getrlimit(_LIMIT)
+        with contextlib.suppress(OSError, ValueError):  # Where somebody has set it lower, nothing can be marked.
+            resource.setrlimit(_LIMIT, (mark, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(_LIMIT, (before, hard))
+
+
+def of(pid: int) -> int | None:
+    """Read the mark of a process, also of a dead one that nobody has reaped; None where there is none."""
+    if _LIMIT is None:
+        return None
+    try:
+        found: int | None = resource.prlimit(pid, _LIMIT)[0]
+    except PermissionError:
+        found = procfs.soft_limit(pid, b"Max realtime timeout")
+    except OSError:
+        return None
+    return found if found is not None and found >= _SET else None

@@ -29,17 +29,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger("a2mcp.jobs")
 
 
-def search(root: Path) -> dict[str, list[Identity]]:
-    """Find what daemons of this home have started, but for this daemon itself, by mark. Looks at every process."""
+def search(root: Path) -> dict[int, list[Identity]]:
+    """Find what daemons of this home have started, but for this process and whoever it did, by mark.
+
+    Looks at every process.
+    """
     try:
-        home = f"{marks.home_of(root)}."
+        home = marks.home_of(root)
     except OSError:
         return {}
-    found: dict[str, list[int]] = {}
+    mine = {os.getpid(), *procfs.descendants(os.getpid())}
+    found: dict[int, list[int]] = {}
     for pid in procfs.pids():
         mark = marks.of(pid)
-        # A daemon that one of the commands has started bears the mark of that command.
-        if mark is not None and mark.startswith(home) and not marks.is_ours(mark) and pid != os.getpid():
+        if mark is not None and marks.is_of(home, mark) and pid not in mine:
             found.setdefault(mark, []).append(pid)
     return {mark: living for mark, pids in found.items() if (living := identities(pids))}
 
@@ -55,7 +58,7 @@ class Orphans:
     def __init__(self, log: JobLog, clock: Clock) -> None:
         self._log = log
         self._clock = clock
-        self._known: dict[str, list[Identity]] | None = None
+        self._known: dict[int, list[Identity]] | None = None
         """By mark, as of the last look; None before the first."""
 
     def count(self) -> int:
@@ -95,7 +98,7 @@ class Orphans:
         if kept != record:
             self._log.save(kept)
 
-    def _job_of(self, mark: str, who: list[Identity]) -> Record:
+    def _job_of(self, mark: int, who: list[Identity]) -> Record:
         """Make a job of a command that was none: its daemon was killed while its call still waited for it."""
         eldest = min(who, key=lambda one: one.started)
         age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - eldest.started / os.sysconf("SC_CLK_TCK")

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -22,6 +22,10 @@ from a2mcp.errors import BadArgument, ToolError
 from a2mcp.host import affinity, marks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from _typeshed import StrPath
+
     from a2mcp.host.command import Command
 
 QUIET: Final = {
@@ -50,13 +54,13 @@ class Child:
     Args:
         popen: the process, with unbuffered pipes.
         command: what it runs.
-        mark: what it and all it starts carry in their environment.
+        mark: what it and all it starts bear.
         started: the monotonic moment of the start.
     """
 
     __slots__ = ("_status", "command", "exit_descriptor", "mark", "pid", "popen", "reaped", "started")
 
-    def __init__(self, popen: subprocess.Popen[bytes], command: Command, mark: str, started: float) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], command: Command, mark: int, started: float) -> None:
         self.popen = popen
         self.pid = popen.pid
         self.command = command
@@ -127,18 +131,15 @@ def spawn(command: Command, *, started: float) -> Child:
     stdin = _stdin_for(command)
     mark = marks.fresh()
     try:
-        # NOTE: no preexec_fn, user or group: each switches vfork off, and a fork of a large daemon takes 20 ms.
-        with affinity.everywhere():
-            popen = subprocess.Popen(
-                [_bash(), "--noprofile", "--norc", "-c", "--", command.text],
-                bufsize=0,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=command.cwd,
-                env=environment(command.env, mark),
-                start_new_session=True,
-            )
+        popen = launch(
+            [_bash(), "--noprofile", "--norc", "-c", "--", command.text],
+            mark=mark,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=command.cwd,
+            env=environment(command.env),
+        )
     except (OSError, ValueError) as error:
         raise _explained(error, command) from error
     finally:
@@ -155,21 +156,37 @@ def spawn(command: Command, *, started: float) -> Child:
         raise _explained(error, command) from error
 
 
-def environment(extra: dict[str, str], mark: str) -> dict[bytes, bytes]:
-    """Build the environment of a command: what every child gets, then ``extra``, and its mark."""
-    mine = {os.fsencode(name): os.fsencode(value) for name, value in extra.items()}
-    return inherited() | mine | {marks.NAME: mark.encode()}
+def launch(argv: Sequence[StrPath], *, mark: int | None = None, **options: Any) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own, marked, on every processor: the one way in which the daemon starts any.
+
+    Args:
+        argv: the program and its arguments.
+        mark: of the command it runs for; by default that of the daemon's own helpers.
+        options: of ``Popen``. No ``preexec_fn``, ``user`` or ``group``: each switches vfork off, and a fork of a large
+            daemon takes 20 ms.
+
+    Raises:
+        OSError: it could not be started.
+        ValueError: an argument that no program can be given.
+    """
+    with affinity.everywhere(), marks.wearing(marks.helper() if mark is None else mark):
+        popen: subprocess.Popen[bytes] = subprocess.Popen(argv, bufsize=0, start_new_session=True, **options)
+    return popen
+
+
+def environment(extra: dict[str, str]) -> dict[bytes, bytes]:
+    """Build the environment of a command: what every child gets, then ``extra``."""
+    return inherited() | {os.fsencode(name): os.fsencode(value) for name, value in extra.items()}
 
 
 @functools.cache
 def inherited() -> dict[bytes, bytes]:
-    """Give what every child gets: the daemon's environment, without what is the daemon's own, quiet and marked.
+    """Give what every child gets: the daemon's environment without what is the daemon's own, and quiet.
 
     PERF: made once, as bytes; the daemon's own environment does not change.
     """
     kept = {k: v for k, v in os.environb.items() if not k.startswith(b"A2MCP_") and k not in _DROPPED}
-    quiet = {name.encode(): value.encode() for name, value in QUIET.items()}
-    return kept | quiet | {marks.NAME: marks.helper().encode()}
+    return kept | {name.encode(): value.encode() for name, value in QUIET.items()}
 
 
 @functools.cache

@@ -85,14 +85,14 @@ def descendants(pid: int) -> list[int]:
     return list(found)
 
 
-def variable(pid: int, name: bytes) -> bytes | None:
-    """Read a variable of the environment that a process was started with, where we may."""
+def soft_limit(pid: int, name: bytes) -> int | None:
+    """Read a resource limit of a process, which anybody may; None where it is unlimited."""
     try:
-        environment = (PROC / str(pid) / "environ").read_bytes()
+        lines = (PROC / str(pid) / "limits").read_bytes().splitlines()
     except OSError:
         return None
-    wanted = name + b"="
-    return next((entry[len(wanted) :] for entry in environment.split(b"\0") if entry.startswith(wanted)), None)
+    found = next((line[len(name) :].split()[0] for line in lines if line.startswith(name)), b"")
+    return int(found) if found.isdigit() else None
 
 
 def command_line(pid: int) -> str:

@@ -14,7 +14,7 @@ import subprocess
 import time
 from typing import IO, TYPE_CHECKING, Final, Self
 
-from a2mcp.host import affinity, process
+from a2mcp.host import process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,16 +57,14 @@ class SearchChild:
         self._cancelled = cancelled
         self._stderr = bytearray()
         self.end = End.OPEN
-        with affinity.everywhere():
-            self._process = subprocess.Popen(
-                argv,
-                cwd=cwd,
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+        self._process = process.launch(
+            argv,
+            cwd=cwd,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         _bound_memory(self._process.pid)
 
     def __enter__(self) -> Self:

@@ -14,8 +14,7 @@ import time
 from typing import IO, Final
 
 from a2mcp.errors import CannotInfer
-from a2mcp.host import affinity
-from a2mcp.host.process import inherited
+from a2mcp.host.process import inherited, launch
 
 LIMIT_S: Final = 10.0
 """How long a program may take, to the end of what it prints and of itself."""
@@ -29,15 +28,13 @@ def run(command: str, provider: str) -> str:
         CannotInfer: it prints no line or more than one, hangs, or fails.
     """
     deadline = time.monotonic() + LIMIT_S
-    with affinity.everywhere():
-        program = subprocess.Popen(
-            ["/bin/sh", "-c", command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=inherited(),
-            start_new_session=True,
-        )
+    program = launch(
+        ["/bin/sh", "-c", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=inherited(),
+    )
     try:
         assert program.stdout is not None  # noqa: S101 - asked for above
         printed = _read(program.stdout, deadline)

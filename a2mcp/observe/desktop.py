@@ -12,7 +12,7 @@ import subprocess
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from a2mcp.host.process import inherited
+from a2mcp.host.process import inherited, launch
 
 if TYPE_CHECKING:
     from a2mcp.clock import Clock
@@ -53,9 +53,7 @@ class Desktop:
         argv = [self._program, "--app-name=a2mcp", "--", "A call waits for you", escape(_visible(said), quote=False)]
         try:
             quiet = subprocess.DEVNULL
-            self._running.append(
-                subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, cwd=os.sep, env=inherited())
-            )
+            self._running.append(launch(argv, stdin=quiet, stdout=quiet, stderr=quiet, cwd=os.sep, env=inherited()))
         except OSError as cause:
             logger.warning("[a2mcp] warning: no notice on the desktop: %s", cause)
 

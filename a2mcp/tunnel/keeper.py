@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from a2mcp.host import affinity
-from a2mcp.host.process import exit_descriptor, inherited
+from a2mcp.host.process import exit_descriptor, inherited, launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,16 +146,13 @@ class Keeper:
         if sys.platform == "linux":
             argv = [sys.executable, "-I", "-S", os.fspath(_LEASH), str(os.getpid()), *argv]
         kept = {name: value for name, value in inherited().items() if not name.startswith(_SETTINGS)}
-        with affinity.everywhere():
-            child = subprocess.Popen(
-                argv,
-                bufsize=0,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env=kept | {os.fsencode(name): os.fsencode(value) for name, value in self._launch.environment.items()},
-                start_new_session=True,
-            )
+        child = launch(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=kept | {os.fsencode(name): os.fsencode(value) for name, value in self._launch.environment.items()},
+        )
         os.set_blocking(_output(child), False)
         return child
 

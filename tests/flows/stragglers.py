@@ -28,7 +28,7 @@ def leaving(way: str, number: int) -> str:
     return way.format(f"sleep {number}") + " echo left"
 
 
-def running(*words: str) -> list[int]:
+def having(*words: str) -> list[int]:
     """The processes whose arguments have these words, in this order, at their end."""
     found = []
     for folder in Path("/proc").iterdir():

@@ -58,6 +58,13 @@ def pipe():
     pipe.close()
 
 
+def until(condition):
+    deadline = time.monotonic() + 10
+    while not (value := condition()):
+        assert time.monotonic() < deadline
+    return value
+
+
 def file_in(tmp_path, name="out"):
     return os.open(tmp_path / name, os.O_RDWR | os.O_CREAT)
 
@@ -283,8 +290,7 @@ def test_where_nothing_can_be_told_nothing_is_signalled(monkeypatch, tmp_path):
     assert groups.members(os.getpgrp()) == []
     assert procfs.boot_id() == ""
     assert procfs.descendants(os.getppid()) == []
-    assert marks.of(os.getpid()) is None
-    assert isinstance(kin._settled(), kin.Blind)
+    assert isinstance(kin._settled(marked=True), kin.Blind)
     me.send(signal.SIGKILL)
     procfs.boot_id.cache_clear()
 
@@ -308,9 +314,7 @@ def test_descendants_are_found_in_every_generation():
         ["bash", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     )
     assert int(child.stdout.readline()) in procfs.children(child.pid)
-    deadline = time.monotonic() + 10
-    while len(found := procfs.descendants(child.pid)) < 3:
-        assert time.monotonic() < deadline
+    found = until(lambda: len(found := procfs.descendants(child.pid)) == 3 and found)
     assert found[0] in procfs.children(child.pid)
     assert set(found) <= set(procfs.descendants(os.getpid()))
     os.killpg(child.pid, signal.SIGKILL)
@@ -321,22 +325,50 @@ def test_descendants_are_found_in_every_generation():
 
 
 def test_a_mark_says_whose_a_process_is(tmp_path):
-    """Ours: another for each command, inherited by whoever it starts, and not to be had by asking for it."""
+    """Ours: another for each command, on whoever it starts, in the middle of an exec and after death as well."""
     found = []
     for _ in range(2):
-        asked = Command(text="sleep 60 & wait", cwd=tmp_path, env={marks.NAME.decode(): "mine"})
-        child = spawn(asked, started=0.0)
-        deadline = time.monotonic() + 10
-        while not (inner := [pid for pid in procfs.children(child.pid) if marks.of(pid)]):
-            assert time.monotonic() < deadline
-        assert {marks.of(pid) for pid in inner} == {child.mark}
-        assert marks.is_ours(child.mark)
+        child = spawn(Command(text="env -i setsid sleep 60 & wait", cwd=tmp_path), started=0.0)
+        (inner,) = until(lambda child=child: list(procfs.children(child.pid)))
+        until(lambda inner=inner: procfs.look(inner).name == "sleep")
+        assert marks.of(inner) == marks.of(child.pid) == child.mark
         assert not marks.is_helper(child.mark)
+        assert marks.is_of(marks.helper(), child.mark)
         found.append(child.mark)
+        os.kill(inner, signal.SIGKILL)
+        until(lambda child=child: child.status() is not None)
+        assert marks.of(child.pid) == child.mark
         child.discard()
     assert len(set(found)) == 2
     assert marks.is_helper(marks.helper())
+
+
+def test_nobody_else_bears_a_mark(tmp_path):
+    """Ours: not the daemon, nor what others start; a limit that somebody has set is no mark."""
+    assert marks.of(os.getpid()) is None
     assert marks.of(2**22 + 1) is None
+    helper = process.launch(["sleep", "60"])
+    other = subprocess.Popen(["bash", "-c", "ulimit -S -R 200000; echo on; exec sleep 60"], stdout=subprocess.PIPE)
+    assert other.stdout.readline() == b"on\n"
+    assert marks.of(helper.pid) == marks.helper()
+    assert marks.of(other.pid) is None
+    for each in (helper, other):
+        each.kill()
+        each.communicate()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root may become another user")
+def test_the_mark_of_another_users_process_can_be_read():
+    """Ours: what sudo started is known, though it cannot be signalled."""
+    child = process.launch(["sleep", "60"])
+    script = "import os, sys; sys.path[:0] = [sys.argv[2]]; from a2mcp.host import marks; os.setuid(65534); print(marks.of(int(sys.argv[1])))"
+    seen = subprocess.run(
+        [sys.executable, "-c", script, str(child.pid), str(Path(process.__file__).parents[2])],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    child.kill()
+    child.wait()
+    assert seen.stdout == f"{marks.helper()}\n", seen.stderr
 
 
 def test_a_home_is_named_by_more_than_its_path(tmp_path):

@@ -1,0 +1,153 @@
+"""Promises P6 and P7 at the edge between the daemon and whoever it starts: a child gets three descriptors and no secret."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import Daemon, running, until
+from inflight import Later
+from stragglers import having
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="/proc shows what a process holds")
+
+SECONDS = str(76_000_000 + os.getpid() % 1000 * 1000)
+SECRET = "A2MCP_PLANTED"
+TUNNEL = "https://calm-river-xyz.trycloudflare.com"
+
+STAND_INS = {
+    "rg": f"exec sleep {SECONDS}",
+    "notify-send": f"exec sleep {SECONDS}",
+    "dufs": f"echo Listening on: ; exec sleep {SECONDS}",
+    "cloudflared": f"echo 'INF |  {TUNNEL}  |' ; exec sleep {SECONDS}",
+}
+"""What the programs of others print before they become something to be looked at."""
+
+
+@pytest.fixture
+def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
+    """A daemon with connections, a log, a lock and a secret of its own, and stand-ins for what it starts."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, body in STAND_INS.items():
+        (tools / name).write_text(f"#!/bin/bash\n{body}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    monkeypatch.setattr(Daemon, "environment", property(_with_a_secret(Daemon.environment.fget)))  # type: ignore[attr-defined]
+    settings = {
+        "drain_s": 0.2,
+        "approval": {"tools": {"write": "prompt"}},
+        "observe": {"notify": "on"},
+        "xfer": {"server": "dufs", "dufs": str(tools / "dufs"), "cloudflared": str(tools / "cloudflared")},
+    }
+    with running(tmp_path / "home", settings=settings) as started:
+        yield started
+        started.stop()
+        assert having("sleep", SECONDS) == []
+
+
+def _with_a_secret(environment: Callable[[Any], dict[str, str]]) -> Callable[[Any], dict[str, str]]:
+    return lambda daemon: environment(daemon) | {SECRET: "planted"}
+
+
+def call(daemon: Daemon, tool: str, **arguments: Any) -> Later:
+    client = daemon.session()
+    return Later(lambda: client.call(tool, **arguments))
+
+
+def targets(pid: int) -> dict[str, str]:
+    """What the descriptors of a process are."""
+    found = {}
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found[path.name] = str(path.readlink())
+    return found
+
+
+KINDS: dict[str, Callable[[Daemon], object]] = {
+    "bash": lambda daemon: call(daemon, "bash", command=f"exec sleep {SECONDS}"),
+    "a job": lambda daemon: call(daemon, "bash", command=f"exec sleep {SECONDS}", wait=0),
+    "a job with input": lambda daemon: call(daemon, "bash", command=f"exec sleep {SECONDS}", wait=0, stdin="x"),
+    "what a command left": lambda daemon: call(daemon, "bash", command=f"setsid sleep {SECONDS} &"),
+    "the searcher": lambda daemon: call(daemon, "grep", pattern="x"),
+    "the file server": lambda daemon: call(daemon, "xfer_share", path=str(daemon.home)),
+    "the tunnel": lambda daemon: Later(lambda: daemon.cli("tunnel")),
+    "the notice": lambda daemon: call(daemon, "write", path="x", content="x"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_child_holds_three_descriptors_and_no_secret(daemon: Daemon, kind: str) -> None:
+    """Rows B12, C06 and C09: no socket, lock, log or pipe of ours; the token in neither environment nor arguments."""
+    other = daemon.session()
+    with socket.create_connection(("127.0.0.1", daemon.port)):
+        other.ask("ping")
+        KINDS[kind](daemon)
+        (pid,) = until(lambda: having("sleep", SECONDS), what="the child")
+        folder = Path(f"/proc/{pid}")
+        # It opens files of its own for a moment; what it was given stays.
+        held = until(lambda: len(held := targets(pid)) == 3 and held, what="three descriptors and no more")
+        environment, arguments = (folder / "environ").read_bytes(), (folder / "cmdline").read_bytes()
+
+        assert set(held) == {"0", "1", "2"}
+        assert not any(target.startswith("socket:") for target in held.values())
+        assert not any(target.startswith(str(daemon.home / "a2mcp")) for target in held.values())
+        names = {entry.partition(b"=")[0] for entry in environment.split(b"\0")}
+        assert not {name for name in names if name.startswith(b"A2MCP_")}
+        assert b"planted" not in environment
+        for secret in (daemon.token, other.session):
+            assert secret
+            assert secret.encode() not in environment + arguments
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_child_that_outlives_a_killed_daemon_holds_nothing_of_its_home(daemon: Daemon, kind: str) -> None:
+    """Row C09: lock and port are free at once; the file server and the tunnel do not even outlive it."""
+    KINDS[kind](daemon)
+    until(lambda: having("sleep", SECONDS), what="the child")
+    port, home = daemon.port, daemon.home
+    daemon.process.kill()
+    daemon.process.wait(10)
+    if kind in {"the file server", "the tunnel"}:
+        until(lambda: not having("sleep", SECONDS), what="its end")
+    settings = json.loads((home / "a2mcp.json").read_text())
+    with running(home, settings=settings | {"port": port}) as second:
+        assert second.port == port
+        if kind in {"the searcher", "the notice"}:
+            until(lambda: not having("sleep", SECONDS), what="its end")
+        for one in json.loads(second.cli("jobs", "--json").stdout):
+            second.session().call("jobs", action="stop", id=one["id"])
+        assert second.stop() == 0
+
+
+@pytest.mark.parametrize("how", [["start"], ["stdio"]])
+def test_a_daemon_in_the_background_holds_nothing_of_who_started_it(tmp_path: Path, how: list[str]) -> None:
+    """Row B12, the other way round: ``a2mcp start``, and ``a2mcp stdio`` where no daemon runs."""
+    idle = Daemon(tmp_path / "home")
+    reader, writer = os.pipe()
+    try:
+        asked = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n' if how == ["stdio"] else b""
+        done = subprocess.run(
+            [sys.executable, "-m", "a2mcp", *how], cwd=idle.home, env=idle.environment, input=asked,
+            pass_fds=(writer,), capture_output=True, check=False, timeout=60,
+        )  # fmt: skip
+        os.close(writer)
+        assert done.returncode == 0, done.stderr
+        # Whoever held the other end would keep this from ending.
+        assert os.read(reader, 1) == b""
+        pid = json.loads((idle.home / "endpoint.json").read_text())["pid"]
+        standard = {targets(pid)[name] for name in ("0", "1", "2")}
+        assert standard == {"/dev/null", str(idle.home / "daemon.log")}
+    finally:
+        os.close(reader)
+        idle.cli("stop")
