@@ -154,8 +154,7 @@ class Daemon:
                 mcp_body_bytes=settings.limits.mcp_body_bytes,
                 upload_bytes=settings.xfer.upload_bytes,
             ),
-            connections=room.connections,
-            strangers=room.strangers,
+            guests=room.guests,
             sinks=self._files.sink,
             on_tick=self._tick,
         )

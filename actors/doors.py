@@ -9,6 +9,7 @@ import msgspec
 
 from a2mcp.config import load
 from a2mcp.errors import A2mcpError
+from a2mcp.http.server.guests import Guests
 from a2mcp.http.server.listen import affordable_connections, bind
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ logger = logging.getLogger("a2mcp")
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """How much may be there at one time, given the settings and what the system allows."""
 
-    connections: int
-    strangers: int
-    """Connections on which nobody has shown the token yet."""
+    guests: Guests
     calls: int
     calls_each: int
     """Calls of one session, or of one client."""
@@ -76,8 +75,7 @@ def room_for(settings: Settings, connections: int) -> Room:
     calls = max(1, min(limits.in_flight, connections * 7 // 8))
     each = limits.in_flight_each if limits.in_flight_each is not None else (calls + 1) // 2
     return Room(
-        connections=connections,
-        strangers=max(1, min(limits.unauthenticated, connections // 2)),
+        guests=Guests(connections, max(1, min(limits.unauthenticated, connections // 2))),
         calls=calls,
         calls_each=min(each, calls),
     )

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from a2mcp.clock import Clock
     from a2mcp.config.paths import Home
     from a2mcp.config.schema import ObserveSettings
+    from a2mcp.host.runs import Runs
     from a2mcp.http.events import Asked
+    from a2mcp.http.server.guests import Guests
     from a2mcp.inference.switch import Switch
     from a2mcp.inference.transcript import AgentFacts
     from a2mcp.observe.event import Event
@@ -88,13 +90,15 @@ def _notify(settings: ObserveSettings, clock: Clock) -> Callable[[Event], None] 
     return None if program is None else desktop.Desktop(program, clock).notify
 
 
-class Sizes(msgspec.Struct, frozen=True):
+class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     """What actors own and anybody may ask the size of."""
 
     mailboxes: Sequence[Mailbox]
     journal: Journal
     sessions: SessionTable
     waiting: Waiting[Any]
+    runs: Runs
+    guests: Guests
     transfers: Transfers
     switch: Switch
     agent: Callable[[], AgentFacts]
@@ -161,6 +165,10 @@ class Lookout:
             "a2mcp_calls_in_flight": self._front.calls_in_flight,
             "a2mcp_approvals_waiting": len(self._sizes.waiting),
             "a2mcp_sessions": self._sizes.sessions.size,
+            "a2mcp_commands_running": self._sizes.runs.running(),
+            "a2mcp_connections": len(self._sizes.guests),
+            "a2mcp_connections_unauthenticated": self._sizes.guests.strangers,
+            "a2mcp_connections_sent_away_total": self._sizes.guests.sent_away,
             "a2mcp_share_transfers": len(self._sizes.transfers),
             "a2mcp_actor_restarts_total": self._supervisor.restarts,
             "a2mcp_audit_records_total": counts.written,

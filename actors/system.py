@@ -24,7 +24,7 @@ from actors.executor import Executor
 from actors.fetcher import Fetcher
 from actors.front import Front, Ways
 from actors.gate import Gate
-from actors.ground import Ground, Refs, state_for
+from actors.ground import Ground, Refs, State, state_for
 from actors.house import House
 from actors.household import household, offer
 from actors.inference import Inference
@@ -138,9 +138,7 @@ def start(ground: Ground) -> System:
     if ground.settings.host_llm == "deny":
         inference.begin(refs.inference)
     offer(ground)
-    mailboxes, transfers = tuple(boxes.values()), state.stand.transfers
-    switch = ground.models.switch
-    sizes = Sizes(mailboxes, state.journal, state.sessions, state.waiting, transfers, switch, house.facts)
+    sizes = _sizes(ground, state, house, tuple(boxes.values()))
     return System(
         front=front,
         refs=refs,
@@ -154,6 +152,20 @@ def start(ground: Ground) -> System:
         models=ground.models,
         house=house,
         approval_s=ground.settings.approval.timeout_s,
+    )
+
+
+def _sizes(ground: Ground, state: State, house: House, mailboxes: tuple[Mailbox, ...]) -> Sizes:
+    return Sizes(
+        mailboxes=mailboxes,
+        journal=state.journal,
+        sessions=state.sessions,
+        waiting=state.waiting,
+        runs=state.runs,
+        guests=ground.room.guests,
+        transfers=state.stand.transfers,
+        switch=ground.models.switch,
+        agent=house.facts,
     )
 
 

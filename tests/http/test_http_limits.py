@@ -79,6 +79,10 @@ def test_whoever_has_shown_the_token_is_not_one_of_them(guarded: Daemon) -> None
         line.send(wire.post(wire.INITIALIZE, guarded.token))
         assert line.answer().status == 200
     assert late.ask("ping").result == {}
+    counts = late.send("GET", "/metrics").body.decode().splitlines()
+    # The late one was the sixth stranger for a moment.
+    assert {"a2mcp_connections 10", "a2mcp_connections_unauthenticated 4"} <= set(counts)
+    assert "a2mcp_connections_sent_away_total 36" in counts
     for line in (*callers, *strangers):
         line.socket.close()
     assert guarded.stderr.splitlines() == [

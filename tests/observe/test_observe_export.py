@@ -25,6 +25,7 @@ from a2mcp.types import CallId
 PLAIN = dict.fromkeys(
     (
         "a2mcp_uptime_seconds", "a2mcp_calls_in_flight", "a2mcp_approvals_waiting", "a2mcp_sessions",
+        "a2mcp_commands_running", "a2mcp_connections", "a2mcp_connections_unauthenticated", "a2mcp_connections_sent_away_total",
         "a2mcp_actor_restarts_total", "a2mcp_audit_records_total", "a2mcp_audit_failures_total",
         "a2mcp_events_not_kept_total", "a2mcp_watchers", "a2mcp_share_transfers", "a2mcp_inference_allowed", "a2mcp_inference_denied_total",
         "a2mcp_agents_running", "a2mcp_agent_turns_total", "a2mcp_agent_requests_total",

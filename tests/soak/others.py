@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,13 @@ if TYPE_CHECKING:
     from harness import Daemon
 
 PROMPT_S = 1.0
+FAIR_LOAD = 2.0
+"""Programs that want a processor, for each there is. Where there are more, everything takes its turn."""
+
+
+def prompt_s() -> float:
+    """How long an answer may take: a second, or as much longer as the machine has more to do than the test alone makes."""
+    return PROMPT_S * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1) / FAIR_LOAD)
 
 
 def complaints(daemon: Daemon) -> list[str]:
@@ -34,8 +42,9 @@ class Others:
 
     def ask(self) -> None:
         """Ask once for everything, as a newcomer; fails at the first that is refused or late."""
-        client = self._daemon.client(timeout=PROMPT_S)
-        mcp = Standard(self._daemon, timeout=PROMPT_S)
+        prompt = prompt_s()
+        client = self._daemon.client(timeout=prompt)
+        mcp = Standard(self._daemon, timeout=prompt)
         self._timed("initialize", client.initialize)
         self._timed("ping", lambda: client.ask("ping").result)
         self._timed("tools/list", lambda: client.ask("tools/list").result)
@@ -48,7 +57,7 @@ class Others:
         self._timed("/xfer/", lambda: client.send("GET", "/xfer/"))
         self._timed("/healthz", lambda: client.send("GET", "/healthz"))
         self._timed("/metrics", lambda: client.send("GET", "/metrics"))
-        self._timed("wrong token", lambda: self._daemon.client(token="wrong" * 9, timeout=PROMPT_S).ask("ping"))
+        self._timed("wrong token", lambda: self._daemon.client(token="wrong" * 9, timeout=prompt).ask("ping"))
         self._timed("DELETE", lambda: client.send("DELETE"))
         client.close()
         mcp.close()
@@ -57,5 +66,5 @@ class Others:
         began = time.monotonic()
         ask()
         took = time.monotonic() - began
-        assert took < PROMPT_S, f"{name} took {took:.2f} s"
+        assert took < prompt_s(), f"{name} took {took:.2f} s"
         self.slowest[name] = max(self.slowest.get(name, 0.0), took)

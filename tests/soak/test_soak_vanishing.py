@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CLIENTS = of(200, 4_000)
-AT_ONCE = 100
+AT_ONCE = 50
 QUIET_S = 60.0
 
 

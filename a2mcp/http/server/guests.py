@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
     from a2mcp.http.server.channel import Channel
 
@@ -33,6 +33,7 @@ class Guests:
     def __init__(self, most: int, strangers: int) -> None:
         self._most = most
         self._most_strangers = strangers
+        self._here: dict[Channel, None] = {}
         self._strangers: dict[Channel, None] = {}
         self._look_at = 0.0
         self.at_once = max(1, min(AT_ONCE, strangers // 4))
@@ -40,18 +41,22 @@ class Guests:
         self.sent_away = 0
         """Strangers who had to go."""
 
+    def __len__(self) -> int:
+        return len(self._here)
+
     @property
     def strangers(self) -> int:
-        """How many of the connections have not shown the token."""
+        """How many of the connections have not shown the token. May be asked from any thread."""
         return len(self._strangers)
 
-    def has_room(self, channels: Collection[object]) -> bool:
-        """Whether one more may come."""
-        return len(channels) < self._most
+    @property
+    def full(self) -> bool:
+        """Whether there are as many as there may be."""
+        return len(self._here) >= self._most
 
     def came(self, channel: Channel) -> Channel | None:
         """Take note of a new connection; the stranger who has to go because of it, who may be itself."""
-        self._strangers[channel] = None
+        self._here[channel] = self._strangers[channel] = None
         if len(self._strangers) <= self._most_strangers:
             return None
         self.sent_away += 1
@@ -62,17 +67,19 @@ class Guests:
         """Take note that a connection has shown the token."""
         self._strangers.pop(channel, None)
 
-    left = known
-    """Take note that a connection has ended."""
+    def left(self, channel: Channel) -> None:
+        """Take note that a connection has ended."""
+        self._here.pop(channel, None)
+        self._strangers.pop(channel, None)
 
-    def give_way(self, channels: Collection[Channel]) -> Iterable[Channel]:
+    def give_way(self) -> Iterable[Channel]:
         """The connections that are to be closed because all are taken; none when there is room or all are in use.
 
         Nobody waits for an answer on them: those that did nothing for longest go first. A client opens another.
         """
-        if self.has_room(channels) or (now := time.monotonic()) < self._look_at:
+        if not self.full or (now := time.monotonic()) < self._look_at:
             return ()
         self._look_at = now + LOOK_AGAIN_S
         count = max(1, min(AT_ONCE, self._most // 8))
-        unused = (channel for channel in channels if not channel.in_use(now))
+        unused = (channel for channel in self._here if not channel.in_use(now))
         return heapq.nsmallest(count, unused, key=lambda channel: channel.active_at)

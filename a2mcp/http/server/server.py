@@ -51,8 +51,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         app: the WSGI app; it must not block.
         sock: a bound socket, not yet listening.
         guard: what judges the head of each request, and the size of its body.
-        connections: how many may be open; beyond it, accepting pauses.
-        strangers: how many of them may be of peers that have not shown the token.
+        guests: how many connections there may be, and whose.
         sinks: where large bodies go.
         on_tick: called once a second in the loop.
     """
@@ -65,13 +64,12 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         sock: socket.socket,
         *,
         guard: Judge,
-        connections: int,
-        strangers: int,
+        guests: Guests,
         sinks: Sinks = no_sinks,
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         self._poller = Poller()
-        self.guests = Guests(connections, strangers)
+        self.guests = guests
         self._accept_again_at = 0.0
         self._next_tick = 0.0
         self._on_tick = on_tick
@@ -133,7 +131,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             self._roster.serve_ready()
             self._roster.serve_further()
             self._settle_changed()
-            for channel in self.guests.give_way(self.active_channels.values()):
+            for channel in self.guests.give_way():
                 channel.handle_close()
             self._tick()
         self._close_all()
@@ -143,7 +141,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             return 0.0
         if self.draining:
             return DRAIN_TICK_S
-        return TICK_S if self.guests.has_room(self.active_channels) else LOOK_AGAIN_S
+        return LOOK_AGAIN_S if self.guests.full else TICK_S
 
     def add_task(self, channel: Channel) -> None:
         """Start the request at the head of a channel's queue. Called by the channel, from any thread."""
@@ -188,7 +186,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
 
     def readable(self) -> bool:
         """Whether to watch for new connections."""
-        return bool(self.accepting and not self._accept_again_at and self.guests.has_room(self.active_channels))
+        return bool(self.accepting and not self._accept_again_at and not self.guests.full)
 
     def handle_accept(self) -> None:
         """Take the connections that wait, some at a time so that those there already are served too."""
