@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.inference.destinations import Destinations, canonical, is_name
-from a2mcp.inference.rows import PLACEHOLDER_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,13 +26,15 @@ _DESCRIPTORS: Final = Path("/dev/fd")
 def located(ends: Iterable[tuple[str, int]], *, known: Destinations | None) -> Destinations:
     """The same places by the addresses that their names have now. Waits up to ``LOOKUP_S`` seconds for the resolver.
 
-    Names that are guarded already are not looked up: nobody is connected there, and the wire would take it for a try.
+    Only names are looked up that somebody may be connected to: some connection leads to the name's port. Those that are
+    guarded already are not: nobody is connected there, and the wire would take it for a try.
     """
+    ports = {peer[1] for _, peer in _connected()}
     found = {end for end in ends if not is_name(end[0])}
     threads = [
         threading.Thread(target=_look_up, args=(end, found), name=f"lookup-{end[0]}", daemon=True)
         for end in ends
-        if end not in found and end[0] != PLACEHOLDER_HOST and not (known and known.meant(*end))
+        if end not in found and end[1] in ports and not (known and known.meant(*end))
     ]
     for thread in threads:
         thread.start()
@@ -45,7 +46,7 @@ def located(ends: Iterable[tuple[str, int]], *, known: Destinations | None) -> D
 
 def sever(places: Destinations) -> int:
     """Shut down every connection of this process to one of these; how many there were."""
-    return sum(_shut(descriptor, places) for descriptor in _descriptors())
+    return sum(_shut(descriptor) for descriptor, peer in _connected() if places.meant(*peer))
 
 
 def _look_up(end: tuple[str, int], found: set[tuple[str, int]]) -> None:
@@ -55,22 +56,24 @@ def _look_up(end: tuple[str, int], found: set[tuple[str, int]]) -> None:
             found.add((canonical(entry[4][0]) or "", port))
 
 
-def _descriptors() -> Iterator[int]:
+def _connected() -> Iterator[tuple[int, tuple[str, int]]]:
+    """The descriptors of connections, and where each leads."""
     try:
         names = os.listdir(_DESCRIPTORS)  # noqa: PTH208 - numbers are wanted, not paths
     except OSError:
         return
-    yield from (int(name) for name in names if name.isdigit())
+    for descriptor in (int(name) for name in names if name.isdigit()):
+        with contextlib.suppress(OSError):  # It is gone by now, or listens, or never was connected.
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                with socket.socket(fileno=os.dup(descriptor)) as line:
+                    if line.family in {socket.AF_INET, socket.AF_INET6}:
+                        yield descriptor, line.getpeername()[:2]
 
 
-def _shut(descriptor: int, places: Destinations) -> bool:
+def _shut(descriptor: int) -> bool:
     try:
-        if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-            return False
         with socket.socket(fileno=os.dup(descriptor)) as line:
-            if line.family not in {socket.AF_INET, socket.AF_INET6} or not places.meant(*line.getpeername()[:2]):
-                return False
             line.shutdown(socket.SHUT_RDWR)
-    except OSError:  # It is gone, or listens, or never was connected.
+    except OSError:
         return False
     return True

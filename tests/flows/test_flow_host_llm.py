@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import Daemon, running
+from harness import Daemon, running, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 FINE = "providers:\n  p:\n    api: openai-completions\n    baseUrl: http://127.0.0.1:9/v1\n    models: [{id: x}]\n"
 BEYOND = FINE.replace("    models", "    transport: native\n    models")
@@ -208,3 +209,16 @@ def test_status_the_command_line_and_metrics_show_the_switch_and_the_operator_tu
     assert with_models.cli("host-llm", "off").stdout == "host_llm=deny (tripwire only) denied=0 model=p/x\n"
     assert "(denied, tripwire only)" in with_models.cli("status").stdout
     assert [sid for sid, _ in records(with_models)] == [None] * 5
+
+
+def test_a_switch_whose_actor_dies_stays_where_it_is_and_can_be_turned(tmp_path):
+    """Ours, as for every actor: state outlives it."""
+    put(tmp_path / "home", FINE)
+    argv = [sys.executable, str(Path(__file__).parent / "serve_with_tools.py")]
+    with running(tmp_path / "home", argv=argv) as daemon:
+        client = daemon.session()
+        assert client.post({"enabled": False}, "/host-llm").json == stands(False)
+        client.call("kill", actor="Inference")
+        until(lambda: "Inference" in daemon.stderr, what="the actor dies")
+        assert daemon.cli("host-llm").stdout == "host_llm=deny denied=0 model=p/x\n"
+        assert client.post({"enabled": True}, "/host-llm").json == stands(True)

@@ -225,7 +225,8 @@ def test_a_name_is_cut_at_the_addresses_it_has_and_at_its_port_alone(monkeypatch
     monkeypatch.setattr(
         socket, "getaddrinfo", lambda name, port: [(0, 0, 0, "", (each, port)) for each in addresses.get(name, [])]
     )
-    ends = places_of(["https://a.example/v1", "http://b.example", "http://a2mcp.invalid/v1", "http://10.0.0.1:8000"])
+    ends = places_of(["https://a.example/v1", "http://b.example", "https://c.example:8443", "http://10.0.0.1:8000"])
+    monkeypatch.setattr(severing, "_connected", lambda: [(7, ("10.1.2.3", 443)), (8, ("127.0.0.1", 50_123))])
 
     found = located(ends, known=None)
     assert found == Destinations(places=frozenset({("10.1.2.3", 443), ("10.1.2.4", 443), ("10.0.0.1", 8000)}))
@@ -233,10 +234,17 @@ def test_a_name_is_cut_at_the_addresses_it_has_and_at_its_port_alone(monkeypatch
     assert located(ends, known=destinations(["https://a.example"], [])).places == {("10.0.0.1", 8000)}
 
 
+def test_a_name_is_not_looked_up_where_nothing_can_be_connected_to_it(monkeypatch):
+    """Ours: a daemon that starts denied, or has no network, must not wait for a resolver."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("it was looked up"))
+    assert not located(places_of(["https://a.example/v1"]), known=None)
+
+
 def test_a_resolver_that_hangs_holds_nothing_up(monkeypatch):
     """Ours: the switch must be turned where there is no network, too."""
     released = threading.Event()
     monkeypatch.setattr(severing, "LOOKUP_S", 0.05)
+    monkeypatch.setattr(severing, "_connected", lambda: [(7, ("10.1.2.3", 443))])
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: iter(lambda: released.wait(20), True))
     began = time.monotonic()
     assert not located(places_of([f"https://host{n}.example/v1" for n in range(5)]), known=None)
