@@ -145,6 +145,28 @@ def test_what_the_product_knows_imports_nothing_that_lives():
     assert guilty == {"a2mcp/__main__.py"}
 
 
+STARTERS = {
+    "a2mcp/host/process.py": "launch: marked, in a session of its own, without our descriptors and secrets",
+    "a2mcp/tunnel/leash.py": "becomes the program that it was started for",
+}
+"""Where the daemon may start a program."""
+
+
+def starts_a_program(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    module, called = getattr(node.func.value, "id", ""), node.func.attr
+    forks = called.startswith(("fork", "exec", "spawn", "posix_spawn")) or called in {"system", "popen"}
+    return module == "subprocess" or (module == "os" and forks)
+
+
+def test_the_daemon_starts_programs_in_one_way_only():
+    """P6 and P7: what is started in another way is in nobody's care, and may inherit what it should not."""
+    files = [path for path in python("a2mcp", "actors") if not name(path).startswith(("a2mcp/cli/", "a2mcp/connect/"))]
+    found = {name(path) for path in files if any(map(starts_a_program, ast.walk(parsed(path))))}
+    assert found == set(STARTERS)
+
+
 @pytest.mark.parametrize(
     ("module", "only"),
     [

@@ -217,7 +217,7 @@ def test_every_file_and_variable_is_in_the_reference():
 
     assert variables == {"A2MCP_HOME", "A2MCP_CONFIG", "A2MCP_AUDIT", "A2MCP_INSTALLS"}
     assert [name for name in variables if not coded(files, name)] == []
-    assert [name for name in paths._OURS if f"`{name}" not in files] == []
+    assert [name for name in paths.OURS if f"`{name}" not in files] == []
 
 
 def test_the_numbers_of_the_wire_contract_are_those_of_the_code():

@@ -21,7 +21,7 @@ def doctor(ctx: click.Context, *, as_json: bool) -> None:
         show.as_document(findings)
     else:
         for finding in findings:
-            click.echo(f"{finding.verdict:4}  {finding.name:8}  {show.visible(finding.fact)}")
+            click.echo(f"{finding.verdict:4}  {finding.name:9}  {show.visible(finding.fact)}")
             if finding.mend:
-                click.echo(f"                → {show.visible(finding.mend)}")
+                click.echo(f"                 → {show.visible(finding.mend)}")
     ctx.exit(int(any(finding.verdict is checks.Verdict.FAIL for finding in findings)))

@@ -25,7 +25,7 @@ LONGEST_SOCKET_PATH: Final = 100
 """Bytes of a Unix socket's path that every system takes (Linux 107, macOS 103)."""
 
 CONFIG: Final = "a2mcp.json"
-_OURS: Final = frozenset(
+OURS: Final = frozenset(
     {
         CONFIG,
         "agents.db",
@@ -268,7 +268,7 @@ def _refuse_foreign_folder(folder: Path, found: os.stat_result) -> None:
 def _tighten_folder(folder: Path, mode: int) -> list[str]:
     if not mode & 0o077:
         return []
-    if {entry.name for entry in folder.iterdir()} <= _OURS:
+    if {entry.name for entry in folder.iterdir()} <= OURS:
         folder.chmod(0o700)
         return [f"The folder {folder} was open to other users (mode {mode:04o}); it is 0700 now."]
     if mode & 0o022:

@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.host import marks, procfs
@@ -19,6 +20,8 @@ from a2mcp.host.groups import Identity, identities
 if TYPE_CHECKING:
     from a2mcp.host.process import Child
 
+LIST_OF_CHILDREN: Final = Path(f"/proc/self/task/{os.getpid()}/children")
+"""Of the first thread."""
 _READ: Final = 1 << 16
 _BREATH_S: Final = 0.005
 _WAITED_FOR: Final = 60
@@ -38,7 +41,7 @@ class Household:
 
     def __init__(self) -> None:
         # Orphans go to the first thread of a process; commands are children of the thread that started them.
-        self._list = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
+        self._list = os.open(LIST_OF_CHILDREN, os.O_RDONLY | os.O_CLOEXEC)
         self._since = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
         self._shells: dict[int, int] = {}
         """Of the commands that run: whose mark is on what they left, should that have none of its own."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from a2mcp.host import marks, procfs
 from a2mcp.host.groups import Identity, members
-from a2mcp.host.household import Household
+from a2mcp.host.household import LIST_OF_CHILDREN, Household
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,12 +111,22 @@ _here: Kin | None = None
 def begin(root: Path) -> None:
     """Mark whatever is started from now on, and have every orphan of it given to us where the system does that."""
     global _here  # noqa: PLW0603  # It mirrors a property of the process.
-    _here = _settled(marked=marks.begin(root))
+    marks.begin(root)
+    _here = _settled()
 
 
 def here() -> Kin:
     """What can be known in this process; where nobody has begun, orphans go to whoever they go to."""
     return _here or Groups()
+
+
+def lacking() -> str | None:
+    """Say why not everybody can be seen here; None where everybody can be."""
+    if procfs.look(os.getpid()) is None:
+        return "there is no /proc"
+    if not LIST_OF_CHILDREN.exists():
+        return "the kernel keeps no list of children"
+    return None if marks.possible() else "the limit of real-time processor time (`ulimit -R`) is not unlimited"
 
 
 def end_all() -> None:
@@ -131,10 +141,10 @@ def leave() -> None:
     os._exit(1)
 
 
-def _settled(*, marked: bool) -> Kin:
+def _settled() -> Kin:
     if procfs.look(os.getpid()) is None:
         return Blind()
-    if not marked:
+    if lacking() is not None:
         return Groups()
     try:
         household = Household()

@@ -40,15 +40,18 @@ def home_of(root: Path) -> int:
     return _SET | int.from_bytes(where[:4], "big") >> (32 - _HOME_BITS) << _NUMBER_BITS
 
 
-def begin(root: Path) -> bool:
-    """Mark what is started from now on as this home's; whether that can be done. To be called before anything is."""
+def begin(root: Path) -> None:
+    """Mark what is started from now on as this home's, where that can be done. To be called before anything is."""
     global _home  # noqa: PLW0603  # It mirrors a property of the process, of which there is one.
     _home = home_of(root)
-    if _LIMIT is None or resource.getrlimit(_LIMIT)[1] != resource.RLIM_INFINITY:
-        return False
-    # A daemon that a command has started would bear the mark of that command.
-    resource.setrlimit(_LIMIT, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    return True
+    if _LIMIT is not None and possible():
+        # A daemon that a command has started would bear the mark of that command.
+        resource.setrlimit(_LIMIT, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def possible() -> bool:
+    """Whether what this process starts can be marked."""
+    return _LIMIT is not None and resource.getrlimit(_LIMIT)[1] == resource.RLIM_INFINITY
 
 
 def fresh() -> int:
@@ -97,7 +100,8 @@ def of(pid: int) -> int | None:
     try:
         found: int | None = resource.prlimit(pid, _LIMIT)[0]
     except PermissionError:
-        found = procfs.soft_limit(pid, b"Max realtime timeout")
+        limits = procfs.limit(pid, b"Max realtime timeout")
+        found = None if limits is None else limits[0]
     except OSError:
         return None
     return found if found is not None and found >= _SET else None

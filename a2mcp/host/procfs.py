@@ -85,14 +85,17 @@ def descendants(pid: int) -> list[int]:
     return list(found)
 
 
-def soft_limit(pid: int, name: bytes) -> int | None:
-    """Read a resource limit of a process, which anybody may; None where it is unlimited."""
+def limit(pid: int, name: bytes) -> tuple[int | None, int | None] | None:
+    """Read the soft and the hard resource limit of a process, which anybody may; one that is None is unlimited."""
     try:
         lines = (PROC / str(pid) / "limits").read_bytes().splitlines()
     except OSError:
         return None
-    found = next((line[len(name) :].split()[0] for line in lines if line.startswith(name)), b"")
-    return int(found) if found.isdigit() else None
+    for line in lines:
+        if line.startswith(name):
+            soft, hard = line[len(name) :].split()[:2]
+            return int(soft) if soft.isdigit() else None, int(hard) if hard.isdigit() else None
+    return None
 
 
 def command_line(pid: int) -> str:

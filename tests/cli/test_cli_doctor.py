@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from a2mcp.cli import checks
+from a2mcp.cli.checks import machine
 from a2mcp.config import instance, load
 
 
@@ -190,7 +190,7 @@ def test_too_few_open_files_are_said_with_the_number_that_is_needed(run, home, m
 
 def test_missing_programs_are_said(run, monkeypatch):
     """Issue §9: rg present, bash present."""
-    monkeypatch.setattr(checks.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(machine.shutil, "which", lambda *_, **__: None)
     assert findings(run, "bash")[0][0] == "FAIL"
     assert findings(run, "ripgrep")[0][0] == "warn"
 

@@ -290,7 +290,7 @@ def test_where_nothing_can_be_told_nothing_is_signalled(monkeypatch, tmp_path):
     assert groups.members(os.getpgrp()) == []
     assert procfs.boot_id() == ""
     assert procfs.descendants(os.getppid()) == []
-    assert isinstance(kin._settled(marked=True), kin.Blind)
+    assert isinstance(kin._settled(), kin.Blind)
     me.send(signal.SIGKILL)
     procfs.boot_id.cache_clear()
 
