@@ -16,7 +16,7 @@ $(VENV)/.serve: setup.cfg pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[test,check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[test,check,agent]'
 	touch $@
 
 # Compiled ahead, because an environment that writes no bytecode would compile 200 files at every start.

@@ -7,11 +7,12 @@ first, and one that is refused costs no thread. Calls are answered here, behind 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, ClassVar, Literal, assert_never, cast
+from typing import TYPE_CHECKING, ClassVar, assert_never, cast
 
 from a2mcp.errors import A2mcpError, BadArgument, CannotKeep, ToolError
 from a2mcp.inference import replies
 from a2mcp.inference.admission import can_be_asked
+from a2mcp.inference.ledger import Spent
 from a2mcp.inference.questions import Question
 from a2mcp.inference.stage import Item, Line, Told, Waiter
 from a2mcp.inference.transcript import MAIN, Entry, Kind, Session, State, title_of
@@ -21,7 +22,7 @@ from a2mcp.protocol.versions.agent import AGENT
 from a2mcp.tools import agents as tools
 from a2mcp.tools.agents import AgentParams
 from a2mcp.tools.context import SILENT, Teller, Ticket
-from a2mcp.tools.result import PENDING, Pending, text
+from a2mcp.tools.result import text
 from a2mcp.types import SessionId
 from actors import agent
 from actors.agent import Life
@@ -84,6 +85,12 @@ class Notice(Message, frozen=True):
     wake: bool
 
 
+class Spend(Message, frozen=True):
+    """Keep what was spent on no session."""
+
+    spent: Spent
+
+
 class GetSessions(Ask[tuple[Session, ...]], frozen=True):
     """Ask for the facts of all sessions, the one that was busy last at the front."""
 
@@ -95,7 +102,7 @@ class GetTail(Ask["tuple[Session, tuple[Entry, ...]] | None"], frozen=True):
     count: int
 
 
-Command = Serve | Keep | Tell | Rested | Tend | StopAll | Notice | GetSessions | GetTail
+Command = Serve | Keep | Tell | Rested | Tend | StopAll | Notice | Spend | GetSessions | GetTail
 
 
 class Agents(Actor[Command]):
@@ -137,6 +144,8 @@ class Agents(Actor[Command]):
                 self._house.interrupt(INTERRUPTED)
             case Notice(text=said, wake=wake):
                 self._house.wish(self._house.find(MAIN), agent.Notice(said, wake))
+            case Spend(spent=spent):
+                self._house.spend(spent)
             case GetSessions():
                 return tuple(self._house.transcripts.sessions())
             case GetTail(session=session, count=count):
@@ -247,19 +256,6 @@ def _own_session(ticket: Ticket) -> str:
     return exchange.session_id
 
 
-class Port:
-    """The way to the actor for tools: an ``AgentsPort``."""
-
-    def __init__(self, ref: Ref[Command], finish: Finish) -> None:
-        self._ref = ref
-        self._finish = finish
-
-    def serve(self, ticket: Ticket, params: AgentParams, tell: Teller = SILENT) -> Literal[Pending.PENDING]:
-        """Answer one call of a tool ``agent_…``."""
-        self._ref.tell(Serve(ticket, params, self._finish, tell))
-        return PENDING
-
-
 def tend(agents: Ref[Command]) -> None:
     """Have calls looked for that have waited long enough. Called once a second by the loop."""
     agents.insist(Tend())
@@ -273,6 +269,11 @@ def stop_all(agents: Ref[Command]) -> None:
 def notice(agents: Ref[Command], said: str, *, wake: bool) -> None:
     """Let the Main session know what happened on the host; ``wake`` begins a turn for it."""
     agents.insist(Notice(said, wake))
+
+
+def spend(agents: Ref[Command], spent: Spent) -> None:
+    """Have kept what was spent on no session."""
+    agents.insist(Spend(spent))
 
 
 def sessions(agents: Ref[Command]) -> tuple[Session, ...]:

@@ -10,12 +10,13 @@ from a2mcp.errors import A2mcpError, Internal, NotExposed
 from a2mcp.policy import consent
 from a2mcp.policy.approval import Rule, decide, denied
 from a2mcp.protocol.jsonrpc import Answer
+from a2mcp.protocol.response import Response
 from a2mcp.tools import call as calls
 from a2mcp.tools.call import Call
 from a2mcp.tools.registry import Entry
 from a2mcp.tools.result import PENDING, Encoded, Needs, Refusal, Result, text
 from a2mcp.tools.spec import Lane
-from actors import audit, gate, jobs
+from actors import audit, gate
 from actors.kit import Actor
 from actors.pool import Pool
 from actors.ref import Ask, Mailbox, Message, Ref
@@ -71,7 +72,16 @@ class Replied(Message, frozen=True):
     answer: Answer
 
 
-Command = Execute | Sweep | Abort | Cancel | Replied | GetRunning | Returned | gate.Answered
+class Sampled(Message, frozen=True):
+    """A model of the host has answered a question of a tool, or could not."""
+
+    call: Call
+    needs: Needs
+    key: str
+    response: Response
+
+
+Command = Execute | Sampled | Sweep | Abort | Cancel | Replied | GetRunning | Returned | gate.Answered
 
 
 class Executor(Actor[Command]):
@@ -97,6 +107,8 @@ class Executor(Actor[Command]):
                 self._cancel(call, reason)
             case Replied(answer=answer):
                 self._replied(answer)
+            case Sampled(call=call):
+                self._step(call, partial(self._sampled, message=message))
             case gate.Answered(call=call, refusal=refusal):
                 self._step(call, partial(self._answered, refusal=refusal))
             case Sweep(old=old):
@@ -181,10 +193,8 @@ class Executor(Actor[Command]):
             self._start(call, entry, said=said)
 
     def _entry(self, call: Call) -> Entry | None:
-        if call.method != calls.TOOLS_CALL:
-            return self._around.desk.entry(call.arguments)
         try:
-            return self._around.registry.require(call.tool)
+            return self._around.entry(call)
         except NotExposed as error:
             self._finish(call, calls.refused(error, call))
             return None
@@ -212,9 +222,22 @@ class Executor(Actor[Command]):
             self._calls.pop(message.call_id, None)
 
     def _ask(self, call: Call, needs: Needs) -> None:
+        if (key := self._around.sampling.find(call, needs)) is not None:
+            self._around.sampling.ask(call, needs, key)
+            return
         ending = self._around.interviews.ask(call, needs)
         if ending is not None:
             self._finish(call, ending)
+
+    def _sampled(self, call: Call, message: Sampled) -> None:
+        if call.has_ended():
+            return
+        found = self._around.sampling.resume(call, message.needs, message.key, message.response)
+        if isinstance(found, Result):
+            self._finish(call, found)
+            return
+        self._calls[call.call_id] = found
+        self._execute_allowed(found)
 
     def _replied(self, answer: Answer) -> None:
         found = self._around.interviews.answered(answer)
@@ -229,9 +252,7 @@ class Executor(Actor[Command]):
 
     def _cancel(self, call: Call, reason: str) -> None:
         self._finish(call, text(reason, is_error=True), ended=CANCELLED)
-        self._around.interviews.forget(call.call_id)
-        gate.forget(self._around.gate, call.call_id)
-        jobs.cancel(self._around.jobs, call.call_id)
+        self._around.let_go(call.call_id)
 
     def _finish(self, call: Call, result: Result | Encoded | Refusal, *, ended: str | None = None) -> None:
         self._calls.pop(call.call_id, None)
@@ -262,6 +283,11 @@ def sweep(executor: Ref[Command], old: tuple[Call, ...]) -> None:
 def cancel(executor: Ref[Command], call: Call, reason: str = WITHDRAWN) -> None:
     """Have a call ended that is not wanted any more; the reason is what the caller is told."""
     executor.insist(Cancel(call, reason))
+
+
+def sampled(executor: Ref[Command], call: Call, needs: Needs, key: str, response: Response) -> None:
+    """Pass on a model's answer to a question of a tool."""
+    executor.insist(Sampled(call, needs, key, response))
 
 
 def replied(executor: Ref[Command], answer: Answer) -> None:

@@ -19,7 +19,7 @@ from a2mcp.protocol.listeners import Listeners
 from a2mcp.protocol.response import Response
 from a2mcp.tools.asking import InputRequired
 from a2mcp.tools.call import TOOLS_CALL, Call
-from a2mcp.tools.result import Encoded
+from a2mcp.tools.result import SAMPLE, Encoded
 from a2mcp.types import CallId, new_call_id
 from actors import audit, executor, inference, sessions
 
@@ -89,6 +89,10 @@ class Front:
     def read(self, exchange: Exchange, uri: str) -> None:
         """Read a resource."""
         self._call(exchange, READ, READ, msgspec.Raw(msgspec.json.encode({"uri": uri})))
+
+    def sample(self, exchange: Exchange, params: msgspec.Raw) -> None:
+        """Ask a model of this host, for a tool whose caller has none."""
+        self._call(exchange, SAMPLE, SAMPLE, params)
 
     def _call(self, exchange: Exchange, method: str, tool: str, arguments: msgspec.Raw) -> None:
         self._admission.check_room(exchange)

@@ -140,6 +140,10 @@ class Hands:
         self._admission.ledger.count(step.spent)
         self._told(msgspec.structs.replace(step, spent=step.spent + Spent(requests=asked)))
 
+    def denied(self) -> bool:
+        """Whether the host may ask no model now."""
+        return self._admission.denied()
+
     def clean(self, text: str) -> str:
         """Leave the credentials out of what a provider said: some repeat the key that they refuse."""
         for secret in getattr(self._speaker, "secrets", ()):

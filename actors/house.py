@@ -6,8 +6,10 @@ them: the stage hands it over when a turn begins, and ``rested`` takes it back w
 
 from __future__ import annotations
 
-import logging
+import contextlib
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from a2mcp.clock import iso
 from a2mcp.errors import A2mcpError, CannotKeep, ToolError
@@ -25,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from a2mcp.clock import Clock
+    from a2mcp.inference.ledger import Spent
     from a2mcp.inference.stage import Told
     from a2mcp.types import JsonObject
+    from actors.samples import Samples
 
 STOP_S: Final = 1.0
 """For the actor of a session to end, when the daemon does."""
-
-logger = logging.getLogger("a2mcp.inference")
 
 
 class House:
@@ -46,6 +48,7 @@ class House:
         record: writes what is not a call into the audit log.
         made: is told of each new session: what is denied must be denied in it, too.
         tell: answers calls.
+        samples: asks models for tools, which is no session.
         clock: for times.
     """
 
@@ -57,15 +60,17 @@ class House:
         most: int,
         away: Keeping,
         rested: Callable[[Life, int], None],
-        record: Callable[[SessionId, JsonObject], None],
+        record: Callable[[SessionId | None, JsonObject], None],
         made: Callable[[], None],
         tell: Callable[[tuple[Told, ...]], None],
+        samples: Samples,
         clock: Clock,
     ) -> None:
         self.transcripts = transcripts
         self.around = around
         self.live: dict[SessionId, Life] = {}
         self.tell = tell
+        self.samples = samples
         self.turns = 0
         """Turns that have ended since the start, refused ones included."""
         self._actors: dict[SessionId, Agent] = {}
@@ -166,10 +171,15 @@ class House:
 
     def keep_quietly(self, happened: Happened) -> None:
         """Keep what happened in a turn that goes on whatever the disk does."""
-        try:
+        with contextlib.suppress(CannotKeep):  # Has been said, and the turn costs the same either way.
             self.keep(happened)
-        except CannotKeep:
-            logger.debug("[a2mcp] as was said")
+
+    def spend(self, spent: Spent) -> None:
+        """Keep what was spent on no session, and record it: what tools have asked of models."""
+        self._record(None, {"action": "sampling", **msgspec.to_builtins(spent)})
+        with contextlib.suppress(CannotKeep):  # Has been said; it counts until the daemon ends.
+            self.open()
+            self.transcripts.spend(spent)
 
     # --- their actors -------------------------------------------------------------------------------------------------
 
@@ -224,9 +234,7 @@ class House:
             "action": "turn",
             "outcome": session.outcome,
             "model": session.model,
-            "requests": session.turn.requests,
-            "inputTokens": session.turn.input_tokens,
-            "outputTokens": session.turn.output_tokens,
+            **msgspec.to_builtins(session.turn),
         }
         self._record(session.id, {name: fact for name, fact in facts.items() if fact is not None})
 

@@ -21,6 +21,7 @@ from actors import agents, audit, inference
 from actors.contexts import cwd_of
 from actors.house import House
 from actors.player import Around, Keeping
+from actors.samples import Samples
 from actors.turns import Turns
 
 if TYPE_CHECKING:
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
     from a2mcp.host.joblog import Record
     from a2mcp.inference.stage import Told
     from a2mcp.tools.call import Call
+    from a2mcp.tools.context import Ticket
+    from a2mcp.tools.result import Encoded, Result
     from a2mcp.types import JsonObject, SessionId
+    from actors.front import Front
     from actors.ground import Ground, Refs
-    from actors.hands import CallTool
 
 TITLE: Final = 100
 """Characters of a command in what the Main session is told."""
@@ -39,13 +42,13 @@ TITLE: Final = 100
 logger = logging.getLogger("a2mcp.inference")
 
 
-def household(ground: Ground, refs: Refs, call_tool: CallTool) -> House:
+def household(ground: Ground, refs: Refs, front: Front) -> House:
     """Make the house. Touches no file and starts nothing.
 
     Args:
         ground: what everything stands on.
         refs: the ways to the actors.
-        call_tool: makes a call as the edge does.
+        front: what makes calls, as the edge has it make them.
     """
     settings, models, clock = ground.settings.agent, ground.models, ground.clock
     budget = Budget(tokens=settings.budget_tokens, requests=settings.budget_requests)
@@ -54,7 +57,8 @@ def household(ground: Ground, refs: Refs, call_tool: CallTool) -> House:
         overrides=models.overrides,
         turns=Turns(),
         registry=ground.registry,
-        call_tool=call_tool,
+        call_tool=front.call,
+        sample=front.sample,
         instructions=partial(instructions, str(cwd_of(ground.settings))),
         steps=settings.steps,
         retries=settings.retries,
@@ -73,8 +77,14 @@ def household(ground: Ground, refs: Refs, call_tool: CallTool) -> House:
         record=partial(_record, refs),
         made=lambda: inference.rebuilt(refs.inference),
         tell=partial(_tell, refs),
+        samples=Samples(around, partial(_complete, refs), partial(agents.spend, refs.agents)),
         clock=clock,
     )
+
+
+def _complete(refs: Refs, ticket: Ticket, outcome: Result | Encoded) -> None:
+    # Our tickets are our calls: the executor made them.
+    audit.finish(refs.audit, cast("Call", ticket), outcome)
 
 
 def offer(ground: Ground) -> None:
@@ -130,11 +140,10 @@ def each(*listeners: Callable[[Any], None]) -> Callable[[Any], None]:
     return told
 
 
-def _record(refs: Refs, session: SessionId, args: JsonObject) -> None:
+def _record(refs: Refs, session: SessionId | None, args: JsonObject) -> None:
     audit.record(refs.audit, "agent", session, args)
 
 
 def _tell(refs: Refs, told: Iterable[Told]) -> None:
     for each_told in told:
-        # Our tickets are our calls: the executor made them.
-        audit.finish(refs.audit, cast("Call", each_told.ticket), each_told.result)
+        _complete(refs, each_told.ticket, each_told.result)

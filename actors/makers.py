@@ -17,6 +17,7 @@ from actors.gate import Gate
 from actors.inference import Inference
 from actors.jobs import Jobs
 from actors.pool import Pool
+from actors.sampling import Sampling
 from actors.sessions import Sessions
 from actors.surroundings import Running, Surroundings
 from actors.tunnel import Line, Tunnel
@@ -25,8 +26,6 @@ from actors.xfer import Sharing, Xfer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from a2mcp.policy.grants import Grants
-    from a2mcp.protocol.statetoken import StateTokens
     from a2mcp.tools.call import Call
     from a2mcp.tools.context import Ticket
     from a2mcp.tools.result import Result
@@ -54,7 +53,7 @@ def makers(ground: Ground, refs: Refs, state: State, house: House, context_for: 
         _xfer(ground, refs, state.sign, state.stand),
         partial(Inference, models=ground.models, me=refs.inference, audit_writer=refs.audit),
         partial(Agents, house=house, clock=ground.clock),
-        _executor(ground, refs, context_for, state.tokens, state.grants),
+        _executor(ground, refs, state, house, context_for),
         partial(
             Sessions,
             table=state.sessions,
@@ -99,17 +98,20 @@ def _xfer(ground: Ground, refs: Refs, sign: Sign, stand: Stand) -> Callable[[Mai
 
 
 def _executor(
-    ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens, grants: Grants
+    ground: Ground, refs: Refs, state: State, house: House, context_for: ContextFor
 ) -> Callable[[Mailbox], Executor]:
+    sampling = Sampling(ground.models.registry, house.around.sample, partial(executor.sampled, refs.executor))
     around = Surroundings(
         registry=ground.registry,
         approval=ground.settings.approval,
-        grants=grants,
+        grants=state.grants,
         context_for=context_for,
         audit_writer=refs.audit,
         gate=refs.gate,
         jobs=refs.jobs,
-        interviews=Interviews(tokens, partial(executor.cancel, refs.executor)),
+        interviews=Interviews(state.tokens, partial(executor.cancel, refs.executor), sampling.possible),
+        sampling=sampling,
+        withdraw=house.samples.withdraw,
         desk=Desk(ground.library),
     )
     pool = Pool(clock=ground.clock, run_calls=refs.executor)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from a2mcp.inference.stage import Item, Told
     from a2mcp.inference.transcripts import Happened
+    from a2mcp.protocol.exchange import Exchange
     from a2mcp.types import SessionId
     from actors.agent import Life
     from actors.hands import CallTool
@@ -46,6 +47,8 @@ class Around(msgspec.Struct, kw_only=True):
     turns: Turns
     registry: Registry
     call_tool: CallTool
+    sample: Callable[[Exchange, msgspec.Raw], None]
+    """Asks a model for a tool, as a call of its own."""
     instructions: Callable[[], str]
     steps: int
     retries: int

@@ -16,6 +16,7 @@ from a2mcp.tunnel.passage import Sign
 from a2mcp.xfer.owner import Stand
 from actors import agents, executor, gate, inference, jobs, tunnel, xfer
 from actors.admission import Admission
+from actors.agentport import Port as AgentsPort
 from actors.agents import Agents
 from actors.audit import AuditWriter
 from actors.contexts import contexts
@@ -125,9 +126,10 @@ def start(ground: Ground) -> System:
     boxes: dict[type[Actor[Any]], Mailbox] = {kind: kind.mailbox_for(kind.__name__) for kind in ORDER}
     refs = Refs(*(Ref(box) for box in boxes.values()))
     state = state_for(ground, refs)
-    context_for = _context_for(ground, refs, state.runs)
-    front = _front(ground, refs, context_for, state.tokens)
-    house = household(ground, refs, front.call)
+    # Each of the three needs the next: calls are made through the front, by a house that tools can reach.
+    front = _front(ground, refs, lambda call: context_for(call), state.tokens)  # noqa: PLW0108  # It comes below.
+    house = household(ground, refs, front)
+    context_for = _context_for(ground, refs, state.runs, house)
     supervisor = Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up)
     supervisor.start_children(
         [
@@ -169,9 +171,9 @@ def _sizes(ground: Ground, state: State, house: House, mailboxes: tuple[Mailbox,
     )
 
 
-def _context_for(ground: Ground, refs: Refs, runs: Runs) -> ContextFor:
+def _context_for(ground: Ground, refs: Refs, runs: Runs, house: House) -> ContextFor:
     commands, shares = JobsPort(refs.jobs, runs.room), xfer.Port(refs.xfer, ground.clock)
-    port = agents.Port(refs.agents, partial(finish, refs))
+    port = AgentsPort(refs.agents, partial(finish, refs), house.samples)
     return contexts(ground.settings, ground.home.root, ground.clock, commands, shares, port)
 
 

@@ -130,6 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(step, Refuse):
             self._refuse(step)
         elif not body.get("stream"):
+            if isinstance(step, Hang):
+                self._wait(step)
+                step = step.then
             self._whole(200, WHOLE[api](step))
         else:
             self._stream(api, step)
@@ -173,11 +176,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _hang(self, step: Hang, events: Iterator[bytes]) -> None:
         self._chunk(next(events))
+        self._wait(step)
+        for event in events:
+            self._chunk(event)
+
+    def _wait(self, step: Hang) -> None:
         while not step.released.wait(0.05):
             if self._left():
                 raise ConnectionAbortedError
-        for event in events:
-            self._chunk(event)
 
     def _left(self) -> bool:
         self.connection.settimeout(0.01)

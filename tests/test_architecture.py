@@ -39,6 +39,7 @@ RIMS = {
     "a2mcp/http/server/workers.py": "one job must not end the thread",
     "a2mcp/http/server/task.py": "the app's answer, when even its error handlers broke",
     "a2mcp/inference/turn.py": "a fault of the agent's library ends its turn and no more",
+    "a2mcp/inference/sample.py": "the same of one question to a model",
     "a2mcp/tools/call.py": "the rim of every tool",
     "actors/audit.py": "a record must not fail a call",
     "actors/events.py": "a watcher or a store that breaks must not end what is observed",

@@ -58,9 +58,15 @@ class Admission(msgspec.Struct, frozen=True):
         Raises:
             InferenceDenied, BudgetSpent, CannotInfer: it could not.
         """
-        if self._row(None).api == DENY:
+        if self.denied():
             raise InferenceDenied(SENTINEL)
+        self._row(None)
         self._rest()
+
+    def denied(self) -> bool:
+        """Whether this host may ask no model now."""
+        row = self.registry.chosen()
+        return row is not None and row.api == DENY
 
     def _row(self, model: str | None) -> ModelRow:
         row = self.registry.chosen() if model is None else self.registry.find(model)

@@ -88,6 +88,19 @@ class Transcripts:
 
         self._do(write)
 
+    def spend(self, spent: Spent) -> None:
+        """Count what was spent on no session.
+
+        Raises:
+            CannotKeep: the disk does not take it.
+        """
+
+        def write(database: sqlite3.Connection) -> None:
+            with database:
+                self._spend(database, spent)
+
+        self._do(write)
+
     def session(self, session: SessionId) -> Session | None:
         """The facts of a session; None where there is none."""
         found = self._read(lambda database: databases.one(database, _FACTS, session), None)
@@ -136,13 +149,17 @@ class Transcripts:
             "INSERT INTO messages VALUES (?, ?, ?)",
             [(session.id, number + place, body) for place, body in enumerate(happened.messages, 1)],
         )
-        if happened.spent != Spent():
-            day = self._clock.now().date().isoformat()
-            found = databases.one(database, _SPENT, day)
-            before = Spent() if found is None else msgspec.json.decode(found, type=Spent)
-            database.execute("INSERT OR REPLACE INTO days VALUES (?, ?)", (day, _encode(before + happened.spent)))
+        self._spend(database, happened.spent)
         if new:
             _forget_old(database)
+
+    def _spend(self, database: sqlite3.Connection, spent: Spent) -> None:
+        if spent == Spent():
+            return
+        day = self._clock.now().date().isoformat()
+        found = databases.one(database, _SPENT, day)
+        before = Spent() if found is None else msgspec.json.decode(found, type=Spent)
+        database.execute("INSERT OR REPLACE INTO days VALUES (?, ?)", (day, _encode(before + spent)))
 
     def _read(self, work: Callable[[sqlite3.Connection], T], default: T) -> T:
         """Read where there is something to read."""

@@ -8,8 +8,7 @@ never by the daemon. Runs in a loop of its own.
 from __future__ import annotations
 
 import asyncio
-import logging
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from pydantic_ai import Agent, BinaryContent, Tool, ToolReturn
@@ -25,23 +24,16 @@ from pydantic_ai.messages import (
 from pydantic_ai.usage import UsageLimits
 
 from a2mcp.errors import A2mcpError, BudgetSpent, InferenceDenied
+from a2mcp.inference import attempts
 from a2mcp.inference.ledger import Spent
 from a2mcp.inference.stage import Ended, Line, Step
 from a2mcp.inference.transcript import Kind, Outcome
-from a2mcp.inference.tripwire import SENTINEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from a2mcp.inference.stage import Handed, Item
     from a2mcp.tools.spec import ToolSpec
-
-LONGEST_PAUSE_S: Final = 30.0
-"""Between two attempts, whatever the provider asks for."""
-SHOWN: Final = 500
-"""Characters of what went wrong at a provider."""
-
-logger = logging.getLogger("a2mcp.inference")
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +75,10 @@ class Hands(Protocol):
         """Take what the model is to read before its next request."""
         ...
 
+    def denied(self) -> bool:
+        """Whether the host may ask no model now."""
+        ...
+
     def clean(self, text: str) -> str:
         """Leave out of what a provider said what nobody may see."""
         ...
@@ -103,19 +99,8 @@ async def take(work: Work, hands: Hands) -> Ended:
     except A2mcpError as error:
         outcome, answer = Outcome.FAILED, str(error)
     except Exception as cause:  # noqa: BLE001  # The rim of every turn: the library's faults are no reason to lose a session.
-        outcome, answer = _went_wrong(cause, hands)
+        outcome, answer = attempts.went_wrong(cause, hands)
     return turn.end(outcome, answer)
-
-
-def _went_wrong(cause: Exception, hands: Hands) -> tuple[Outcome, str]:
-    """Put into words what a provider, or the library, made of it."""
-    denied = _sentinel(cause)
-    if denied is not None:
-        return Outcome.REFUSED, denied
-    if isinstance(cause, faults.AgentRunError):
-        return Outcome.FAILED, f"The model could not be asked: {hands.clean(str(cause))[:SHOWN]}"
-    logger.warning("[a2mcp] an agent's turn failed", exc_info=cause)
-    return Outcome.FAILED, f"The turn failed: {hands.clean(f'{type(cause).__name__}: {cause}')[:SHOWN]}"
 
 
 class _Turn:
@@ -175,16 +160,7 @@ class _Turn:
 
     async def _failed(self, _ctx: Any, *, request_context: Any, error: Exception) -> Any:
         """Try again what may go better the next time, with a model that has passed anew."""
-        temporary = (
-            faults.ModelRateLimitError,
-            faults.ModelUnavailableError,
-            faults.ModelServerError,
-            faults.ModelConnectionError,
-        )
-        attempt: int = request_context.attempt
-        if not isinstance(error, temporary) or _sentinel(error) or attempt > self._hands.retries():
-            raise error
-        await asyncio.sleep(_pause(error, attempt))
+        await attempts.pause(error, request_context.attempt, self._hands)
         raise faults.RetryModelRequest(await self._hands.model())
 
     # --- tools ------------------------------------------------------------------------------------------------------
@@ -245,18 +221,3 @@ async def _only_objects(_ctx: Any, *, call: Any, tool_def: Any, args: Any) -> An
     if not isinstance(args, dict):
         raise faults.ModelRetry("The arguments must be one JSON object.")
     return args
-
-
-def _pause(error: Exception, attempt: int) -> float:
-    """Seconds until the next attempt: what the provider asks for, within reason, else more each time."""
-    asked: float | None = getattr(error, "retry_after", None)
-    return min(0.5 * 2 ** (attempt - 1) if asked is None else max(0.0, asked), LONGEST_PAUSE_S)
-
-
-def _sentinel(error: BaseException | None) -> str | None:
-    """The refusal of the takeover, wherever it stands in a chain of errors."""
-    while error is not None:
-        if SENTINEL in str(error):
-            return SENTINEL
-        error = error.__cause__ or error.__context__
-    return None

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from a2mcp.errors import MissingCapability
 from a2mcp.protocol import notices
-from a2mcp.tools.result import Encoded, Needs, Question, Refusal, Result, text
+from a2mcp.tools.result import SAMPLE, Encoded, Needs, Question, Refusal, Result, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from a2mcp.tools.call import Call
     from a2mcp.types import CallId, JsonObject
 
+UNABLE = "a2mcp-unable"
+"""Among a call's answers: its client has said that it asks no model."""
+NO_SUCH_METHOD = (-32601, -32600)
+"""How clients say that they do not know what was asked of them; a user who declines is another code."""
 CANNOT_ASK = "This tool needs an answer from you, and your client cannot be asked."
 
 
@@ -45,11 +49,15 @@ class Interviews:
     Args:
         tokens: sign what a caller carries between two rounds.
         abandoned: is told a call whose client has left without an answer, on whatever thread. Nobody else ends it.
+        stands_in: whether somebody else answers for a client that asks no model.
     """
 
-    def __init__(self, tokens: StateTokens, abandoned: Callable[[Call], None]) -> None:
+    def __init__(
+        self, tokens: StateTokens, abandoned: Callable[[Call], None], stands_in: Callable[[], bool] = lambda: False
+    ) -> None:
         self._tokens = tokens
         self._abandoned = abandoned
+        self._stands_in = stands_in
         self._open: dict[CallId, _Open] = {}
         self._by_question: dict[str, CallId] = {}
 
@@ -81,6 +89,8 @@ class Interviews:
         key = waiting.missing.pop(question_id)
         if answer.error and not waiting.needs.questions[key].optional:
             self.forget(call_id)
+            if waiting.needs.questions[key].method == SAMPLE and _unknown(answer.error) and self._stands_in():
+                return with_answers(waiting.call, {**waiting.answers, UNABLE: True}, waiting.needs.state), None
             said = bytes(answer.error)[:200].decode(errors="replace")
             return waiting.call, text(f"{CANNOT_ASK} It said: {said}", is_error=True)
         waiting.answers[key] = None if answer.error else msgspec.json.decode(answer.result)
@@ -89,7 +99,7 @@ class Interviews:
         self.forget(call_id)
         # From here on a client that leaves does not cancel: in these revisions that is no wish of anybody's.
         waiting.call.exchange.reply.when_gone(lambda: None)
-        return _with_answers(waiting.call, waiting.answers, waiting.needs.state), None
+        return with_answers(waiting.call, waiting.answers, waiting.needs.state), None
 
     def forget(self, call_id: CallId) -> None:
         """Let go of a call that has ended otherwise."""
@@ -132,9 +142,18 @@ def input_required(questions: dict[str, Question], token: str) -> bytes:
     return msgspec.json.encode({"resultType": "input_required", "inputRequests": requests, "requestState": token})
 
 
-def _with_answers(call: Call, answers: JsonObject, state: str | None) -> Call:
+def with_answers(call: Call, answers: JsonObject, state: str | None) -> Call:
+    """Make the same call with what was answered, and with what its tool wanted kept."""
     caller = replace(call.exchange.caller, answers=answers, state=state)
     return replace(call, exchange=replace(call.exchange, caller=caller))
+
+
+def _unknown(error: msgspec.Raw) -> bool:
+    try:
+        code = msgspec.json.decode(error).get("code")
+    except (msgspec.DecodeError, AttributeError):
+        return False
+    return code in NO_SUCH_METHOD
 
 
 def _text_of(raw: msgspec.Raw) -> str:

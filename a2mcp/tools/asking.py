@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from a2mcp.tools.result import Question
+from a2mcp.tools.result import SAMPLE, Question
 
 if TYPE_CHECKING:
     from a2mcp.tools.context import Context
@@ -66,6 +66,6 @@ def _answers(value: Any, question: Question) -> bool:
         return False
     if question.method == "elicitation/create":
         return value.get("action") in ("accept", "decline", "cancel")
-    if question.method == "sampling/createMessage":
+    if question.method == SAMPLE:
         return "content" in value
     return "roots" in value

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from a2mcp.tools.agents import AgentParams
     from a2mcp.tools.jobs import JobsParams
     from a2mcp.tools.result import Pending
+    from a2mcp.tools.sampling import Sampled
     from a2mcp.types import CallId, JsonObject, SessionId
 
 
@@ -87,6 +88,10 @@ class AgentsPort(Protocol):
 
     def serve(self, ticket: Ticket, params: AgentParams, tell: Teller = ...) -> Literal[Pending.PENDING]:
         """Answer one call of a tool ``agent_…``."""
+        ...
+
+    def sample(self, ticket: Ticket, asked: Sampled) -> Literal[Pending.PENDING]:
+        """Answer what a tool asked of a model."""
         ...
 
 

@@ -90,6 +90,10 @@ PENDING: Final = Pending.PENDING
 """Returned by a tool whose call another actor completes later; no thread waits for it."""
 
 
+SAMPLE: Final = "sampling/createMessage"
+"""The question to a model."""
+
+
 class Question(msgspec.Struct, frozen=True):
     """One request to the caller."""
 

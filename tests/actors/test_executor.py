@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from living import WAIT_S, Clock, Ear, Poison, call_of
 
+from a2mcp.inference.registry import Registry as ModelRegistry
 from a2mcp.library.desk import Desk
 from a2mcp.library.shelf import Library
 from a2mcp.policy.approval import ApprovalSettings, Mode, Rule
@@ -24,6 +25,7 @@ from actors.executor import LOST, Execute, Executor, Running, Surroundings
 from actors.kit import launch
 from actors.pool import IDLE_S, Pool
 from actors.ref import Ping, Ref
+from actors.sampling import Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,6 +111,8 @@ class Bench:
             jobs=self.jobs.ref,
             interviews=Interviews(StateTokens("secret", self.clock), lambda _: None),
             desk=Desk(Library([])),
+            sampling=Sampling(ModelRegistry(self.clock), lambda *_: None, lambda *_: None),
+            withdraw=lambda _: None,
         )
         self.launch()
 

@@ -43,7 +43,7 @@ class Agents:
     def __init__(self, daemon: Daemon, sink: Sink) -> None:
         self.daemon = daemon
         self.sink = sink
-        self._pool = ThreadPoolExecutor()
+        self.pool = ThreadPoolExecutor()
 
     def script(self, *steps: Step | Callable[[Asked], Step]) -> None:
         """Have the provider answer so from now on, and forget what it was asked."""
@@ -68,15 +68,19 @@ class Agents:
 
     def later(self, tool: str, /, **arguments: Any) -> Future[dict[str, Any]]:
         """Call one of the tools, without waiting for its answer."""
-        return self._pool.submit(self.call, tool, **arguments)
+        return self.pool.submit(self.call, tool, **arguments)
 
     def close(self) -> None:
         """Wait for what was called."""
-        self._pool.shutdown(cancel_futures=True)
+        self.pool.shutdown(cancel_futures=True)
 
     def records(self, tool: str, session: str) -> list[dict[str, Any]]:
         """What the audit log has of a tool in a session."""
         return [record for record in self.daemon.audit() if (record["tool"], record["sid"]) == (tool, session)]
+
+    def records_of(self, tool: str) -> list[dict[str, Any]]:
+        """What the audit log has of a tool."""
+        return [record for record in self.daemon.audit() if record["tool"] == tool]
 
     def entries(self, session: str) -> list[dict[str, Any]]:
         """The whole transcript of a session."""

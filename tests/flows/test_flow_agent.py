@@ -63,7 +63,7 @@ def test_the_agents_calls_are_on_record_as_anybodys(agents: Agents) -> None:
         ("done", "agent", session),
     ]
     (turn,) = agents.records("agent", session)
-    spent = {"requests": 2, "inputTokens": 2 * USED["input"], "outputTokens": 2 * USED["output"]}
+    spent = {"requests": 2, "input_tokens": 2 * USED["input"], "output_tokens": 2 * USED["output"]}
     assert turn["args"] == {"action": "turn", "outcome": "done", **spent}
 
 

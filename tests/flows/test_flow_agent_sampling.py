@@ -1,0 +1,142 @@
+"""Tools that ask a model: where their caller has none, one of the host's answers, as a call of its own."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from agents import hosting, needs_agent
+from asker import Asker
+from harness import until
+from sink_wires import USED, Hang, Refuse, Say
+from standard_client import fixture_argv
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from agents import Agents
+
+pytestmark = needs_agent
+TOOL = "test_input_required_result_sampling"
+SAMPLING = "sampling/createMessage"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    """One daemon with the tools of the conformance suite, one of which asks a model for a capital."""
+    settings = {"agent": {"retries": 0}}
+    with hosting(tmp_path_factory.mktemp("home"), settings=settings, argv=fixture_argv()) as agents:
+        yield agents
+
+
+@pytest.fixture
+def agents(shared: Agents) -> Agents:
+    """The daemon, with a provider that knows the capital."""
+    shared.script(Say("Paris"))
+    return shared
+
+
+def test_a_modern_caller_without_a_model_is_answered_by_the_hosts(agents: Agents) -> None:
+    """Source: issue, point 2: sampling requests of callers' tools use the same models."""
+    result = agents.caller(can={}).call(TOOL)
+
+    assert result["content"][0]["text"] == "The model says: Paris"
+    assert agents.sink.count == 1
+    assert "capital of France" in agents.sink.asked[0].said
+
+
+def test_a_caller_with_a_model_is_asked_itself(agents: Agents) -> None:
+    """Source: issue, point 2: where the caller cannot sample itself."""
+    result = agents.caller(can={"sampling": {}}).call(TOOL)
+
+    assert result["resultType"] == "input_required"
+    assert agents.sink.count == 0
+
+
+def test_a_caller_of_the_bridge_is_answered_by_the_hosts(agents: Agents) -> None:
+    """Ours: the bridge has no way to ask its callers."""
+    answer = agents.daemon.session().call("test_sampling", prompt="Say Paris.")
+
+    assert "Paris" in answer.text
+    assert agents.sink.count == 1
+
+
+@pytest.mark.parametrize(("code", "asked"), [(-32601, 1), (-32600, 1), (-1, 0)], ids=["unknown", "unsupported", "no"])
+def test_a_legacy_caller_that_asks_no_model_is_answered_by_the_hosts(agents: Agents, code: int, asked: int) -> None:
+    """Ours: only the client's answer tells that it cannot. One whose user says no is not gone around."""
+    caller = Asker(agents.daemon)
+    with caller.stream("tools/call", {"name": "test_sampling", "arguments": {"prompt": "Say Paris."}}) as stream:
+        caller.reply(stream.next()["id"], {"error": {"code": code, "message": "I do not"}})
+        result = stream.rest()[-1]["result"]
+
+    assert result["isError"] == (not asked)
+    assert agents.sink.count == asked
+
+
+def test_what_a_tool_asks_is_on_record_and_costs(agents: Agents) -> None:
+    """Source: issue, point 6: requests and tokens in all."""
+    before = agents.call("agent_status")["structuredContent"]["total"]
+    agents.caller(can={}).call(TOOL)
+    after = agents.call("agent_status")["structuredContent"]["total"]
+
+    assert after["requests"] == before["requests"] + 1
+    assert after["inputTokens"] == before["inputTokens"] + USED["input"]
+    records = [record for record in agents.daemon.audit() if record["tool"] == SAMPLING]
+    assert [record["phase"] for record in records][-2:] == ["start", "done"]
+    cost = agents.records_of("agent")[-1]["args"]
+    tokens = {"input_tokens": USED["input"], "output_tokens": USED["output"]}
+    assert cost == {"action": "sampling", "requests": 1, **tokens}
+
+
+def test_a_provider_that_fails_is_the_tools_answer(agents: Agents) -> None:
+    """Ours: the tool ends with the reason, and no question is left open."""
+    agents.script(Refuse(500))
+
+    result = agents.caller(can={}).call(TOOL)
+
+    assert result["isError"]
+    assert "refused with 500" in result["content"][0]["text"]
+
+
+def test_a_question_to_a_model_waits_at_the_gate(tmp_path: Path) -> None:
+    """Source: issue, point 2: the same gate."""
+    rules = {"approval": {"tools": {SAMPLING: "prompt"}}}
+    with hosting(tmp_path, Say("Paris"), settings=rules, argv=fixture_argv()) as agents:
+        caller = agents.caller(can={})
+        results: list[Any] = []
+        answer = agents.pool.submit(lambda: results.append(caller.call(TOOL)))
+        (waiting,) = until(lambda: json.loads(agents.daemon.cli("approvals", "--json").stdout), what="an approval")
+        assert (waiting["tool"], agents.sink.count) == (SAMPLING, 0)
+
+        agents.daemon.cli("approve", waiting["id"])
+        answer.result(30)
+
+        assert results[0]["content"][0]["text"] == "The model says: Paris"
+
+
+def test_a_rule_denies_what_tools_ask_of_models(tmp_path: Path) -> None:
+    """Source: issue, point 2: the same gate."""
+    rules = {"approval": {"tools": {SAMPLING: "deny"}}}
+    with hosting(tmp_path, settings=rules, argv=fixture_argv()) as agents:
+        result = agents.caller(can={}).call(TOOL)
+
+        assert result["isError"]
+        assert "settings deny" in result["content"][0]["text"]
+        assert agents.sink.connections == 0
+
+
+def test_a_caller_that_leaves_takes_its_question_along(agents: Agents) -> None:
+    """Ours: nothing goes on that nobody waits for."""
+    hang = Hang()
+    agents.script(hang)
+    leaver = Asker(agents.daemon, can={})
+    leaving = agents.pool.submit(lambda: leaver.call(TOOL))
+    until(lambda: agents.sink.count == 1, what="the request")
+    leaver._client._connection.sock.shutdown(socket.SHUT_RDWR)
+
+    until(lambda: agents.records_of(SAMPLING)[-1].get("ended") == "cancelled", what="its end")
+    hang.release()
+    assert leaving.exception(30) is not None
