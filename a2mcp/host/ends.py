@@ -42,7 +42,7 @@ class Desk(Protocol):
         ...
 
     def left(self, run: Run) -> None:
-        """It goes on without its shell."""
+        """It goes on without its shell, or in spite of us."""
         ...
 
     def ended(self, run: Run) -> None:
@@ -122,6 +122,7 @@ class Ends:
     def _kill(self, run: Run) -> None:
         run.killed = True
         self.signal(run, signal.SIGKILL)
+        self._later(run, _RECHECK_S)
         self.settle(run)
 
     def _press(self, run: Run) -> None:
@@ -141,10 +142,21 @@ class Ends:
             return
         if run.killed:
             self.signal(run, signal.SIGKILL)  # Whoever was forked while the others were being killed.
+            if run.exited is None:
+                self._outlast(run)
+                return
         if run.ending is None and run.state is State.RUNNING and not (run.silent and not self._kin.remains(run.child)):
             self._leave(run)
         else:
             self.settle(run)
+
+    def _outlast(self, run: Run) -> None:
+        """The shell itself survives KILL: the call ends all the same."""
+        if self._clock.monotonic() < run.kill_at + _KILL_PATIENCE_S:
+            self._later(run, _RECHECK_S)
+        else:
+            run.group_remains = True
+            self._desk.left(run)
 
     def _leave(self, run: Run) -> None:
         """The command is over but something it started is not: the call ends, and what remains is looked after."""

@@ -129,15 +129,15 @@ def lacking() -> str | None:
     return None if marks.possible() else "the limit of real-time processor time (`ulimit -R`) is not unlimited"
 
 
-def end_all() -> None:
+def end_all(seconds: float = _END_S) -> None:
     """Kill everybody who was started since the beginning and still runs, and name those who cannot be killed."""
-    for one in here().end_all(_END_S):
+    for one in here().end_all(seconds):
         logger.warning("[a2mcp] warning: process %d (%s) cannot be ended and outlives the daemon", one.pid, one.name)
 
 
 def leave() -> None:
     """End this process at once, and nobody stays behind."""
-    end_all()
+    end_all(_END_S / 5)
     os._exit(1)
 
 

@@ -44,6 +44,8 @@ _DROPPED: Final = frozenset({b"BASH_ENV", b"ENV"})
 """Start-up files that even ``--norc`` bash reads: a command must not depend on who started the daemon."""
 
 
+_DISCARD_S: Final = 1.0
+"""What a killed process may take to go."""
 _CAN_PEEK: Final = hasattr(os, "waitid")
 """Whether the end of a child can be seen without giving its number back."""
 
@@ -116,10 +118,15 @@ class Child:
             self.exit_descriptor = -1
 
     def discard(self) -> None:
-        """Kill the group and let everything go: for a child that nobody took over."""
+        """Kill the group and let everything go: for a child that nobody looks after.
+
+        One that became another user's, or hangs in the kernel, is not waited for.
+        """
         self.signal(signal.SIGKILL)
         self.close()
-        self.reap()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.popen.wait(_DISCARD_S)
+            self.reaped = True
 
 
 def spawn(command: Command, *, started: float) -> Child:

@@ -217,7 +217,7 @@ class Runs:
             self.log.save(self.record(run))
 
     def left(self, run: Run) -> None:
-        """Answer whoever waits for a command that goes on without its shell; from now on it is a job."""
+        """Answer whoever waits for a command that goes on without its shell, or in spite of us: it is a job now."""
         self._keep(run)
         self.save(run)
         self._tell_all(run)

@@ -27,6 +27,14 @@ _ENDINGS: Final = {
     Ending.SHUTDOWN: "Aborted: the daemon is stopping and ended the command",
     Ending.ABANDONED: "The daemon failed to look after the command and killed it",
 }
+_WISHED: Final = {
+    Ending.TIMEOUT: "The command timed out.",
+    Ending.STOPPED: "The command was to be stopped.",
+    Ending.CANCELLED: "The call was cancelled.",
+    Ending.SHUTDOWN: "The daemon is stopping.",
+    Ending.ABANDONED: "The daemon failed to look after the command.",
+}
+"""Of a command that goes on, or has not ended yet."""
 
 
 def command_result(report: Report, *, output_bytes: int) -> Result:
@@ -76,7 +84,7 @@ def notes(record: Record) -> list[str]:
     """Say what else there is to know, one sentence each."""
     said = []
     if record.ending is not None:
-        said.append(f"{_ENDINGS[record.ending]}.")
+        said.append(_wished(record, record.ending) if record.state is State.RUNNING else f"{_ENDINGS[record.ending]}.")
     if record.state is State.RUNNING:
         said.append(f"The command goes on. Use jobs with id={record.id}: action=wait, output, stop.")
     if record.state is State.BACKGROUND:
@@ -89,6 +97,12 @@ def notes(record: Record) -> list[str]:
     if record.dropped:
         said.append(f"{human_size(record.dropped)} of output were dropped: there was no room to keep them.")
     return said
+
+
+def _wished(record: Record, ending: Ending) -> str:
+    """Say what is to become of a command that has not ended."""
+    refused = f"The system did not let the daemon end it (pid {record.pid})."
+    return f"{_WISHED[ending]} {refused if record.group_remains else 'It is being ended.'}"
 
 
 def _remaining(record: Record) -> str:

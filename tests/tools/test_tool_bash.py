@@ -12,9 +12,10 @@ from command_calls import Shell, Ticket, text_of
 
 from a2mcp.errors import Busy
 from a2mcp.host import process
+from a2mcp.host.command import Command
 from a2mcp.host.jobroom import JobRoom
 from a2mcp.host.kin import Blind
-from a2mcp.tools import bash
+from a2mcp.tools import bash, jobs
 from a2mcp.tools.context import Context, Limits
 
 
@@ -79,6 +80,43 @@ def test_a_child_that_let_go_of_the_pipe_is_mentioned_too(shell):
     assert shell.jobs("list").structured["jobs"][0]["processes"] == [pid]
     assert shell.jobs("stop", id=job).structured["state"] == "ended"
     assert not alive(pid)
+
+
+def test_a_command_that_cannot_be_ended_holds_no_call(shell, monkeypatch):
+    """P6, the limit: what became another user's may not be signalled; its call is told so, and its job goes on."""
+    monkeypatch.setattr("a2mcp.host.runs.GRACE_S", 0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(process.Child, "signal", lambda *_: None)
+        patch.setattr("a2mcp.host.groups.Identity.send", lambda *_: None)
+        result = shell.bash("echo on; exec sleep 45", timeout=0.2)
+    assert result.is_error
+    job, text = result.structured["jobId"], text_of(result)
+    assert "The command timed out. The system did not let the daemon end it (pid " in text
+    assert result.structured["stdout"] == "on\n"
+    assert shell.jobs("list").structured["jobs"][0]["state"] == "running"
+    os.kill(shell.book.record(job).pid, signal.SIGKILL)
+    assert shell.jobs("wait", id=job).structured["state"] == "ended"
+
+
+def test_a_command_that_is_being_ended_is_said_to_be(shell):
+    """Ours: who looks during the grace is not told that it is over."""
+    job = shell.bash("trap '' TERM; echo on; while :; do sleep 0.05; done", wait=0).structured["jobId"]
+    shell.until_output(job, "on\n")
+    stopping = shell.begin(jobs.TOOL, action="stop", id=job)
+    assert "The command was to be stopped. It is being ended." in text_of(shell.jobs("output", id=job))
+    assert "The command was stopped." in text_of(shell.result_of(stopping))
+
+
+def test_closing_does_not_wait_for_what_cannot_be_ended(tmp_path, monkeypatch):
+    """Ours: a daemon that goes is not held up by a command that hangs in the kernel."""
+    monkeypatch.setattr(process, "_DISCARD_S", 0.1)
+    child = process.spawn(Command(text="exec sleep 45", cwd=tmp_path), started=0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(process.Child, "signal", lambda *_: None)
+        child.discard()
+    assert alive(child.pid)
+    child.popen.kill()
+    child.popen.wait()
 
 
 def test_where_nobody_can_be_seen_the_group_is_mentioned_and_ended_with_its_shell(tmp_path):
