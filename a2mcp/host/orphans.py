@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -19,12 +19,16 @@ from a2mcp.clock import iso
 from a2mcp.host import marks, procfs
 from a2mcp.host.groups import Identity, identities, members
 from a2mcp.host.joblog import MOST_SURVIVORS, Record, State
+from a2mcp.masking import mask
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from a2mcp.clock import Clock
     from a2mcp.host.joblog import JobLog
+
+_SHOWN: Final = 200
+"""Characters of a command that nobody has written down; enough to recognise it by."""
 
 logger = logging.getLogger("a2mcp.jobs")
 
@@ -104,7 +108,7 @@ class Orphans:
         age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - eldest.started / os.sysconf("SC_CLK_TCK")
         return Record(
             id=self._log.create(),
-            command=procfs.command_line(eldest.pid) or eldest.name,
+            command=mask(procfs.command_line(eldest.pid) or eldest.name)[:_SHOWN],
             cwd=procfs.folder(eldest.pid),
             pid=eldest.pid,
             identity=eldest,

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 PROC: Final = Path("/proc")
 GONE: Final = frozenset("ZXx")
 """States of a process that runs no more: it only waits for its parent to look."""
-_SHOWN: Final = 200
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -104,7 +103,7 @@ def command_line(pid: int) -> str:
         said = (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
         return ""
-    return said.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")[:_SHOWN]
+    return said.rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "replace")
 
 
 def folder(pid: int) -> str:

@@ -69,7 +69,7 @@ def test_everybody_who_is_left_is_found_listed_and_ended(tmp_path: Path, marker:
             client.call("bash", command=leaving(way, SOME + number))
         command = f"exec sleep {SOME + 100}"
         job = client.call("bash", command=command, wait=0).result["structuredContent"]["jobId"]
-        command = f"setsid env -i sleep {SOME + 101} & exec sleep {SOME + 102}"
+        command = f"setsid env -i sleep {SOME + 101} & sleep {SOME + 102}; : --password planted-7fKq"
         waiting = Later(lambda: first.session().call("bash", command=command))
         until(lambda: len(asleep(SOME + 101, SOME + 102)) == 2, what="a call that nobody has written down")
         killed(first)
@@ -85,6 +85,9 @@ def test_everybody_who_is_left_is_found_listed_and_ended(tmp_path: Path, marker:
         assert len(found) == len(WAYS) + 2
         assert [one["processes"] for one in found if one["id"] == job] == [having("sleep", str(SOME + 100))]
         assert any(str(SOME + 102) in one["command"] for one in found)
+        # Of a call that was never written down, what the system shows: without what is a secret.
+        assert "--password <secret>" in json.dumps(found)
+        assert "planted-7fKq" not in json.dumps(found)
         assert json.loads(second.cli("status", "--json").stdout)["orphans"] == len(found)
         assert f"orphans            {len(found)}, of a daemon that was killed" in second.cli("status").stdout
 
