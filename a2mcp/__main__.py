@@ -7,7 +7,10 @@ routes).
 from __future__ import annotations
 
 import gc
+import sys
 from typing import TYPE_CHECKING
+
+from a2mcp.errors import SystemRefused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,10 +21,15 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Run the command line."""
-    from a2mcp.cli.main import cli  # noqa: PLC0415  # The daemon of the benchmarks needs no command line.
+    """Run the command line. What the system refuses on the way is told in a sentence, whatever it was needed for."""
+    try:
+        from a2mcp.cli.main import cli  # noqa: PLC0415  # The daemon of the benchmarks needs no command line.
 
-    cli(prog_name="a2mcp", obj={"serve": serve})
+        cli(prog_name="a2mcp", obj={"serve": serve})
+    except (OSError, ImportError, MemoryError) as cause:
+        refused = SystemRefused(cause)
+        # In the words of ``cli``, which perhaps could not be loaded.
+        sys.exit(f"a2mcp: {refused.text}\n       {refused.hint}")
 
 
 def serve(home: Home, hosts: Sequence[Host] = (), shelves: Sequence[Shelf] = ()) -> int:

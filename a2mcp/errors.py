@@ -5,7 +5,8 @@ shell, a text that is safe to show to the caller, and a hint that says what to d
 maps the tree to responses, ``a2mcp/cli`` to exit codes; nothing else maps errors.
 """
 
-from typing import Any, ClassVar
+import errno
+from typing import Any, ClassVar, Final
 
 
 class A2mcpError(Exception):
@@ -343,3 +344,49 @@ class NoDaemon(A2mcpError):
     """No daemon runs for this home."""
 
     exit_code = 5
+
+
+class SystemRefused(A2mcpError):
+    """The system did not give a command, or the start, what it needs: a descriptor, a thread, memory, a file.
+
+    Args:
+        cause: how Python says it.
+    """
+
+    def __init__(self, cause: OSError | ImportError | MemoryError | RuntimeError) -> None:
+        if isinstance(cause, OSError):
+            where = f" ({cause.filename})" if cause.filename else ""
+            super().__init__(f"The system refused: {cause.strerror or cause}{where}.", hint=remedy(cause))
+        elif isinstance(cause, ImportError):
+            super().__init__(f"A part of the program cannot be loaded: {cause}.", hint="Try again, or install it anew.")
+        elif isinstance(cause, MemoryError):
+            super().__init__("The system refused: out of memory.", hint="End other programs, or raise `ulimit -v`.")
+        else:
+            super().__init__(f"The system refused: {cause}.", hint="End other programs, or raise `ulimit -u`.")
+
+
+_SHORTAGES: Final = {
+    errno.EMFILE: "Raise the limit on open files with `ulimit -n`.",
+    errno.ENFILE: "Other programs have too many files open; end some.",
+    errno.ENOSPC: "Make room on the disk.",
+    errno.EDQUOT: "Make room: the disk quota is used up.",
+    errno.ENOMEM: "End other programs: the system is out of memory.",
+    errno.ENOBUFS: "End other programs: the system is out of memory.",
+    errno.EIO: "Look at the disk and at the system's log, then try again.",
+}
+_OBSTACLES: Final = {
+    errno.EACCES: "Check the permissions of the file and its folders.",
+    errno.EPERM: "Check who owns the file, and whether it is immutable.",
+    errno.EROFS: "The file system is mounted read-only.",
+}
+
+
+def remedy(cause: OSError, otherwise: str = "") -> str:
+    """Say what an operator can do about what the system refused.
+
+    Args:
+        cause: what it said.
+        otherwise: what helps at this place, unless the machine is short of something.
+    """
+    code = cause.errno or 0
+    return _SHORTAGES.get(code) or otherwise or _OBSTACLES.get(code, "Look at what is there, then try again.")

@@ -26,7 +26,6 @@ from a2mcp.clock import SystemClock
 from a2mcp.config import endpoint as endpoints
 from a2mcp.config import instance, load
 from a2mcp.config import token as tokens
-from a2mcp.errors import A2mcpError
 from a2mcp.host import affinity, arenas, kin
 from a2mcp.http.app import make_app
 from a2mcp.http.events import EventServer
@@ -46,7 +45,7 @@ from a2mcp.tools.registry import LocalHost, Registry
 from a2mcp.tools.xfer import BridgeHost
 from actors import household, jobs, sessions, spoken
 from actors import system as systems
-from actors.doors import listen, measure
+from actors.doors import listen, measure, threads
 from actors.ground import Ground
 from actors.inference import stocked
 from actors.observing import Warnings
@@ -67,7 +66,6 @@ FILES_S: Final = 1.0
 """For removing what is left of uploads that the end of the server broke off."""
 SETTLE_S: Final = 0.01
 """Between two looks at whether the last command has ended."""
-
 _FROM_HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # Looked up, not listened on.
 """How a daemon that listens on every address is reached from its own machine."""
 
@@ -178,8 +176,9 @@ class Daemon:
             loaded = load.load(home.config)
             for warning in (*lock.warnings, *loaded.warnings):
                 logger.warning("[a2mcp] warning: %s", warning)
-            return cls(home, loaded.settings, lock, listen(home, loaded.settings), more)
-        except A2mcpError:
+            with threads():
+                return cls(home, loaded.settings, lock, listen(home, loaded.settings), more)
+        except BaseException:
             lock.release()
             raise
 
@@ -188,16 +187,17 @@ class Daemon:
         faulthandler.register(signal.SIGUSR1, all_threads=True)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
-        self._operator.publish()
-        self._operator_server.start()
-        self._event_server.start()
-        logging.getLogger("a2mcp").addHandler(self._warnings)
-        spoken.say(self._greeting)
-        # What is there now stays for good: the collector need not look at it again and again.
-        gc.collect()
-        gc.freeze()
-        gc.enable()
         try:
+            self._operator.publish()
+            with threads():
+                self._operator_server.start()
+                self._event_server.start()
+            logging.getLogger("a2mcp").addHandler(self._warnings)
+            spoken.say(self._greeting)
+            # What is there now stays for good: the collector need not look at it again and again.
+            gc.collect()
+            gc.freeze()
+            gc.enable()
             self._server.run()
         finally:
             self._go_down()
@@ -250,6 +250,7 @@ class Daemon:
         """Called by the loop: once a second, and more often while it drains."""
         self._system.tick()
         self._page.tend()
+        self._operator.tend()
         if not self._stop_asked:
             return
         now = self._clock.monotonic()

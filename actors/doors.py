@@ -1,19 +1,21 @@
-"""How the daemon gets its listening socket, and how much it can afford to let in. Knows no actor."""
+"""What the daemon takes from the system at its start: a socket, room for connections, threads. Knows no actor."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from a2mcp.config import load
-from a2mcp.errors import A2mcpError
+from a2mcp.errors import A2mcpError, SystemRefused
 from a2mcp.http.server.guests import Guests
 from a2mcp.http.server.listen import affordable_connections, bind
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterator
 
     from a2mcp.config.paths import Home
     from a2mcp.config.schema import Settings
@@ -53,7 +55,11 @@ def listen(home: Home, settings: Settings) -> socket.socket:
 
 
 def measure(settings: Settings) -> Room:
-    """Find out how much the system allows of what the settings want; says so when that is less."""
+    """Find out how much the system allows of what the settings want; says so when that is less.
+
+    Raises:
+        SystemRefused: it does not allow what a daemon needs.
+    """
     limits = settings.limits
     connections = affordable_connections(limits.connections, commands=limits.jobs)
     if connections < limits.connections:
@@ -79,3 +85,18 @@ def room_for(settings: Settings, connections: int) -> Room:
         calls=calls,
         calls_each=min(each, calls),
     )
+
+
+@contextlib.contextmanager
+def threads() -> Iterator[None]:
+    """Start threads in this block; a system that gives none any more is no fault of ours.
+
+    Raises:
+        SystemRefused: it gives none any more.
+    """
+    try:
+        yield
+    except RuntimeError as cause:
+        if "start new thread" not in str(cause):
+            raise
+        raise SystemRefused(cause) from cause

@@ -5,6 +5,8 @@ Whoever asks waits for the actors: a thread of the operator's channel, or a work
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -18,7 +20,7 @@ from a2mcp.clock import iso
 from a2mcp.config import endpoint as endpoints
 from a2mcp.config import token as tokens
 from a2mcp.config.load import replace_token
-from a2mcp.errors import CannotListen
+from a2mcp.errors import CannotListen, UnusableFile
 from a2mcp.http.facts import HostLlmFacts, Invitation, JobFacts
 from a2mcp.http.ports import AuditFacts, Status
 from actors import audit, executor, fetcher, gate, inference, jobs, sessions, tunnel
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from a2mcp.tunnel.providers import Wish
     from a2mcp.types import JsonObject
     from actors.system import System
+
+logger = logging.getLogger("a2mcp")
 
 
 class Operator(Deskwork):
@@ -73,6 +77,7 @@ class Operator(Deskwork):
         self._base = base
         self._stop = stop
         self._rotating = threading.Lock()
+        self._unpublished = False
         self._started_at: datetime = clock.now()
         self._started = clock.monotonic()
 
@@ -121,9 +126,28 @@ class Operator(Deskwork):
             replace_token(self._home.config, token)
             self._bearer.replace(token)
             self._token = token
-            self.publish()
+            self._republish()
         self.record("rotate")
         return token
+
+    def tend(self) -> None:
+        """Write ``endpoint.json`` if it could not be written when it should have been. Called once a second."""
+        if self._unpublished:
+            with self._rotating:
+                self._republish()
+
+    def _republish(self) -> None:
+        """Tell programs of a token that is in force already: what fails here must not look like no rotation."""
+        try:
+            self.publish()
+        except UnusableFile as error:
+            if not self._unpublished:
+                logger.warning("[a2mcp] warning: %s It is written as soon as it can be.", error)
+            self._unpublished = True
+            with contextlib.suppress(OSError):  # A token that is dead helps nobody.
+                self._home.endpoint.unlink(missing_ok=True)
+        else:
+            self._unpublished = False
 
     def publish(self) -> None:
         """Write ``endpoint.json``."""

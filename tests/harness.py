@@ -148,10 +148,14 @@ class Daemon:
         if not self.greeting.startswith("a2mcp listening on "):
             self.kill()
             raise AssertionError(f"no daemon: {self.greeting!r} {self.stderr}")
+        self.learn()
+        return self
+
+    def learn(self) -> None:
+        """Read where it serves."""
         self.endpoint = json.loads((self.home / "endpoint.json").read_text())
         self.port = int(self.endpoint["bridge_url"].rsplit(":", 1)[1].strip("/"))
         self.token = str(self.endpoint["token"])
-        return self
 
     def stop(self, number: int = signal.SIGTERM, *, seconds: float = 15.0) -> int:
         """Send a signal and wait for the end; the exit code."""

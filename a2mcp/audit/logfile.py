@@ -116,7 +116,10 @@ def replace_counting(path: Path, target: Path) -> int:
         with contextlib.suppress(OSError):
             replaced = stack.enter_context(open_to_read(target))
         path.rename(target)
-        return 0 if replaced is None else _count_lines(replaced)
+        # What is renamed stays renamed: from here on nothing may look like a rotation that did not happen.
+        with contextlib.suppress(OSError):
+            return 0 if replaced is None else _count_lines(replaced)
+    return 0
 
 
 def last_lines(path: Path, size: int) -> list[bytes]:

@@ -16,7 +16,7 @@ from a2mcp.cli import show
 from a2mcp.cli.client import OperatorClient
 from a2mcp.config import instance, load
 from a2mcp.config.paths import private_folder
-from a2mcp.errors import A2mcpError, AlreadyServing, NoDaemon, UnusableFile
+from a2mcp.errors import A2mcpError, AlreadyServing, NoDaemon, UnusableFile, remedy
 
 if TYPE_CHECKING:
     from a2mcp.config.paths import Home
@@ -109,7 +109,8 @@ def _spawn(home: Home, command: list[str]) -> tuple[int, subprocess.Popen[bytes]
     try:
         log = _open_log(home.daemon_log)
     except OSError as error:
-        raise UnusableFile(f"{home.daemon_log} cannot be written: {error.strerror}.") from error
+        text = f"{home.daemon_log} cannot be written: {error.strerror}."
+        raise UnusableFile(text, hint=remedy(error)) from error
     try:
         began = os.fstat(log).st_size
         return began, subprocess.Popen(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from a2mcp.errors import UnusableFile
+from a2mcp.errors import UnusableFile, remedy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ def publish(path: Path, endpoint: Endpoint) -> None:
     try:
         write_atomic(path, data, mode=0o600)
     except OSError as error:
-        raise UnusableFile(f"{path} cannot be written: {error.strerror}.") from error
+        raise UnusableFile(f"{path} cannot be written: {error.strerror}.", hint=remedy(error)) from error
 
 
 def read(path: Path) -> Endpoint | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from a2mcp.config import endpoint as endpoints
 from a2mcp.config.paths import private_folder
-from a2mcp.errors import AlreadyServing, UnusableFile
+from a2mcp.errors import AlreadyServing, UnusableFile, remedy
 from a2mcp.files import TEMP_PREFIX
 
 if TYPE_CHECKING:
@@ -89,14 +89,14 @@ def _lock(home: Home) -> FileLock:
 def _acquire(lock: FileLock, home: Home, *, timeout: float) -> bool:
     import filelock  # noqa: PLC0415 - as above
 
-    if home.lock.is_symlink() or (home.lock.exists() and not home.lock.is_file()):
-        raise UnusableFile(f"{home.lock} is not a regular file.", hint="Remove it and start again.")
     try:
+        if home.lock.is_symlink() or (home.lock.exists() and not home.lock.is_file()):
+            raise UnusableFile(f"{home.lock} is not a regular file.", hint="Remove it and start again.")
         lock.acquire(timeout=timeout)
     except filelock.Timeout:
         return False
     except OSError as error:
-        raise UnusableFile(f"{home.lock} cannot be locked: {error.strerror}.") from error
+        raise UnusableFile(f"{home.lock} cannot be locked: {error.strerror}.", hint=remedy(error)) from error
     return True
 
 

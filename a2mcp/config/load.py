@@ -17,7 +17,7 @@ from a2mcp.config import own
 from a2mcp.config import token as tokens
 from a2mcp.config.paths import trusted_parent
 from a2mcp.config.schema import Settings, settings_from
-from a2mcp.errors import SettingsError, UnusableFile
+from a2mcp.errors import SettingsError, UnusableFile, remedy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,9 +110,9 @@ def _decode(path: Path, raw: bytes) -> JsonObject:
         # A byte order mark is what some editors put there; it says nothing wrong.
         document = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_no_constant)
     except RecursionError:
-        raise UnusableFile(f"{path} is nested too deeply.") from None
+        raise UnusableFile(f"{path} is nested too deeply.", hint=own.ANEW) from None
     except ValueError as error:
-        raise UnusableFile(f"{path} is not JSON: {error}.", hint="Mend it, or delete it to start anew.") from None
+        raise UnusableFile(f"{path} is not JSON: {error}.", hint=own.ANEW) from None
     if not isinstance(document, dict):
         raise UnusableFile(f"{path} must hold a JSON object.", hint='The smallest one is "{}".')
     return document
@@ -138,11 +138,10 @@ def _write(path: Path, document: JsonObject) -> None:
         data = _encode(document)
         write_atomic(path, data, mode=0o600)
     except RecursionError:
-        raise UnusableFile(f"{path} is nested too deeply.") from None
+        raise UnusableFile(f"{path} is nested too deeply.", hint=own.ANEW) from None
     except OSError as error:
-        raise UnusableFile(
-            f"{path} cannot be written: {error.strerror}.", hint="The daemon keeps its token there; make it writable."
-        ) from error
+        hint = remedy(error, "The daemon keeps its token there; make it writable.")
+        raise UnusableFile(f"{path} cannot be written: {error.strerror}.", hint=hint) from error
 
 
 def _encode(document: JsonObject) -> bytes:

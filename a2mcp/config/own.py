@@ -10,13 +10,15 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from a2mcp.errors import UnusableFile
+from a2mcp.errors import UnusableFile, remedy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST: Final = 1024 * 1024
 """Bytes. A file of settings that is larger is something else."""
+ANEW: Final = "Mend it, or delete it to start anew."
+"""What to do with a file that is none."""
 
 
 def read(path: Path, warnings: list[str], *, mend: bool, elsewhere: str, seen: str) -> bytes | None:
@@ -41,7 +43,7 @@ def read(path: Path, warnings: list[str], *, mend: bool, elsewhere: str, seen: s
     except OSError as error:
         _refuse(path, error, elsewhere)
     if len(raw) > LARGEST:
-        raise UnusableFile(f"{path} is larger than {LARGEST} bytes: it is not a file of settings.")
+        raise UnusableFile(f"{path} is larger than {LARGEST} bytes: it is not a file of settings.", hint=ANEW)
     return raw
 
 
@@ -53,7 +55,7 @@ def _open(path: str, flags: int) -> int:
 def _refuse(path: Path, error: OSError, elsewhere: str) -> NoReturn:
     if path.is_symlink():
         raise UnusableFile(f"{path} is a symbolic link.", hint=f"Put the file itself there, or {elsewhere}.") from error
-    raise UnusableFile(f"{path} cannot be read: {error.strerror}.") from error
+    raise UnusableFile(f"{path} cannot be read: {error.strerror}.", hint=remedy(error)) from error
 
 
 def _distrust(path: Path, descriptor: int, *, mend: bool, seen: str) -> list[str]:
@@ -61,7 +63,7 @@ def _distrust(path: Path, descriptor: int, *, mend: bool, seen: str) -> list[str
     found = os.fstat(descriptor)
     mode = stat.S_IMODE(found.st_mode)
     if not stat.S_ISREG(found.st_mode):
-        raise UnusableFile(f"{path} is not a regular file.")
+        raise UnusableFile(f"{path} is not a regular file.", hint=ANEW)
     if found.st_uid != os.geteuid():
         raise UnusableFile(f"{path} belongs to another user.", hint="The settings must be this user's own.")
     if mode & 0o002:

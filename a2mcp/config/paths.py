@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from a2mcp.errors import SettingsError, UnusableFile
+from a2mcp.errors import SettingsError, UnusableFile, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,7 @@ LONGEST_SOCKET_PATH: Final = 100
 """Bytes of a Unix socket's path that every system takes (Linux 107, macOS 103)."""
 
 CONFIG: Final = "a2mcp.json"
+_OTHER_FILE: Final = "Set A2MCP_CONFIG to a file in your own folder."
 OURS: Final = frozenset(
     {
         CONFIG,
@@ -138,7 +139,7 @@ def private_folder(folder: Path) -> list[str]:
     except OSError as error:
         raise UnusableFile(
             f"The folder {folder} cannot be used: {error.strerror}.",
-            hint="Set A2MCP_HOME to a folder that you can write to.",
+            hint=remedy(error, "Set A2MCP_HOME to a folder that you can write to."),
         ) from error
 
 
@@ -158,7 +159,9 @@ def trusted_parent(folder: Path) -> list[str]:
         found = folder.stat()
         _require_folder(folder, found)
         if found.st_uid not in {0, os.geteuid()}:
-            raise UnusableFile(f"The folder {folder} belongs to another user, who could exchange the settings in it.")
+            raise UnusableFile(
+                f"The folder {folder} belongs to another user, who could exchange the settings in it.", hint=_OTHER_FILE
+            )
         if found.st_mode & stat.S_ISVTX or not found.st_mode & 0o022:
             return []
         mode = stat.S_IMODE(found.st_mode)
@@ -166,7 +169,7 @@ def trusted_parent(folder: Path) -> list[str]:
     except OSError as error:
         raise UnusableFile(
             f"The folder {folder} cannot be used: {error.strerror}.",
-            hint="Set A2MCP_CONFIG to a file in your own folder.",
+            hint=remedy(error, _OTHER_FILE),
         ) from error
     return [f"Other users could write to the folder {folder} (mode {mode:04o}); they no longer can."]
 
@@ -181,7 +184,9 @@ def private_socket_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
     except OSError as error:
-        raise UnusableFile(f"The folder {folder} for the socket cannot be made: {error.strerror}.") from error
+        raise UnusableFile(
+            f"The folder {folder} for the socket cannot be made: {error.strerror}.", hint=remedy(error)
+        ) from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise UnusableFile(
             f"The folder {folder} for the operator's socket is not a private folder of this user.",
@@ -250,7 +255,7 @@ def _make_folders(folder: Path) -> None:
 
 def _require_folder(folder: Path, found: os.stat_result) -> None:
     if not stat.S_ISDIR(found.st_mode):
-        raise UnusableFile(f"{folder} is not a folder.")
+        raise UnusableFile(f"{folder} is not a folder.", hint="Move it away, or name another folder.")
 
 
 def _refuse_foreign_folder(folder: Path, found: os.stat_result) -> None:

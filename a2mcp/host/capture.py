@@ -127,7 +127,13 @@ class Capture:
         self._store(head)
 
     def excerpt(self, size: int) -> Excerpt:
-        """Give both ends of what came, together at most ``size`` bytes."""
+        """Give both ends of what came, together at most ``size`` bytes; of what cannot be read back, nothing."""
+        try:
+            return self._excerpt(size)
+        except OSError:
+            return Excerpt(b"", b"", self.total, self.total)
+
+    def _excerpt(self, size: int) -> Excerpt:
         if self.total <= size and not self.dropped:
             return Excerpt(self.read(0, self.kept), b"", self.total)
         half = size // 2
@@ -140,10 +146,16 @@ class Capture:
         """Give the end of what came, at most ``size`` bytes."""
         if self.dropped:
             return self._tail[-size:]
-        return self.read(max(0, self.kept - size), size)
+        with contextlib.suppress(OSError):
+            return self.read(max(0, self.kept - size), size)
+        return b""
 
     def read(self, offset: int, size: int) -> bytes:
-        """Read from what was kept."""
+        """Read from what was kept.
+
+        Raises:
+            OSError: the disk does not give it back.
+        """
         if self._file is None:
             return bytes(self._head[offset : offset + size])
         return os.pread(self._file, size, offset)

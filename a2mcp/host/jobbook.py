@@ -12,7 +12,7 @@ import msgspec
 
 from a2mcp.errors import ToolError
 from a2mcp.host.capture import Excerpt
-from a2mcp.host.joblog import Ending, Page, State
+from a2mcp.host.joblog import Ending, Page, State, unreadable
 from a2mcp.host.run import Report, Watcher, shares
 from a2mcp.host.runs import GRACE_S
 
@@ -79,7 +79,10 @@ class JobBook:
             return self._log.read(job, stream, offset, limit)
         capture = run.capture(stream)
         start = min(offset, capture.kept) if offset >= 0 else max(0, capture.kept + offset)
-        return Page(capture.read(start, limit), start, capture.kept)
+        try:
+            return Page(capture.read(start, limit), start, capture.kept)
+        except OSError as cause:
+            raise unreadable(job, cause) from cause
 
     def wait(self, job: JobId, watcher: Watcher, timeout_s: float) -> None:
         """Tell ``watcher`` when the job has ended, or how it stands after ``timeout_s``.

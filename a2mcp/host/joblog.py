@@ -218,8 +218,8 @@ class JobLog:
                 return Page(file.read(limit), start, size)
         except FileNotFoundError:
             return Page(b"", 0, 0)
-        except OSError as error:
-            raise ToolError(f"The output of job {job} cannot be read: {error.strerror}.") from error
+        except OSError as cause:
+            raise unreadable(job, cause) from cause
 
     def size(self, job: JobId, stream: Stream) -> int:
         """Bytes kept of a stream."""
@@ -268,3 +268,8 @@ class JobLog:
             survivors=living,
             output_bytes=self.size(record.id, "stdout") + self.size(record.id, "stderr"),
         )
+
+
+def unreadable(job: JobId, cause: OSError) -> ToolError:
+    """Make the error for output that the disk does not give back."""
+    return ToolError(f"The output of job {job} cannot be read: {cause.strerror}.", hint="The disk may be failing.")

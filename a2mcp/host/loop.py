@@ -40,18 +40,22 @@ class Loop:
     def on_readable(
         self, source: FileDescriptorLike, step: Callable[[], None] = _nothing, fault: Callable[[], None] = _nothing
     ) -> None:
-        """Do ``step`` whenever ``source`` is readable; ``fault`` once should the step fail."""
-        self._watched.add(source)
+        """Do ``step`` whenever ``source`` is readable; ``fault`` once should the step fail.
+
+        Raises:
+            OSError: the system watches no more descriptors.
+        """
         self._selector.register(source, selectors.EVENT_READ, (step, fault))
+        self._watched.add(source)
 
     def on_writable(self, source: FileDescriptorLike, step: Callable[[], None], fault: Callable[[], None]) -> None:
-        """Do ``step`` whenever ``source`` is writable; ``fault`` once should the step fail."""
-        self._watched.add(source)
+        """Do ``step`` whenever ``source`` is writable; as ``on_readable``."""
         self._selector.register(source, selectors.EVENT_WRITE, (step, fault))
+        self._watched.add(source)
 
-    def forget(self, source: FileDescriptorLike) -> None:
-        """Stop looking at ``source``. To be called before it is closed; twice is harmless until then."""
-        if source in self._watched:
+    def forget(self, *sources: FileDescriptorLike) -> None:
+        """Stop looking at ``sources``. To be called before they are closed; twice is harmless until then."""
+        for source in self._watched.intersection(sources):
             self._watched.discard(source)
             self._selector.unregister(source)
 

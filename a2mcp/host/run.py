@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from a2mcp.clock import iso
+from a2mcp.errors import ToolError
 from a2mcp.host import terminal
 from a2mcp.host.capture import Capture, Excerpt
 from a2mcp.host.feeder import Feeder
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from a2mcp.host.capture import Budget
     from a2mcp.host.joblog import JobLog, Stream
+    from a2mcp.host.loop import Loop
     from a2mcp.host.process import Child
     from a2mcp.host.timers import Timer
     from a2mcp.types import CallId, JobId
@@ -193,16 +195,36 @@ class Run:
         self.err.keep_in(log.open_output(job, "stderr"))
         return job
 
+    def feed(self, data: bytes, loop: Loop, fault: Callable[[], None]) -> None:
+        """Add to its standard input; no bytes close it.
+
+        Raises:
+            ToolError: there is none, it is closed already, or too much waits.
+        """
+        if self.feeder is None:
+            hint = "Start the command with wait=0 and a 'stdin' (it may be empty) to keep its input open."
+            raise ToolError(f"Job {self.job} takes no input.", hint=hint)
+        self.feeder.offer(data)
+        self.feeder.pump(loop, fault)
+
     def descriptors(self) -> tuple[int, ...]:
         """List what the loop may be looking at."""
         mine = (self.out.descriptor, self.err.descriptor, self.child.exit_descriptor)
         return mine if self.feeder is None else (*mine, self.feeder.descriptor)
 
-    def cancel_timers(self) -> None:
-        """Make sure that no deadline of this run fires any more."""
+    def let_go(self) -> None:
+        """Make sure that no deadline of this run fires any more, and close the files of its output."""
         for timer in (self.timeout, self.look, self.kill, *(watcher.timer for watcher in self.watchers)):
             if timer is not None:
                 timer.cancel()
+        self.out.close()
+        self.err.close()
+
+
+def unwatchable(cause: OSError) -> ToolError:
+    """Make the error for a command that had to be ended, because nothing would have told us of its end."""
+    text = f"The command was ended, because the system does not let us watch it: {cause.strerror}."
+    return ToolError(text, hint="Try again when other commands have ended.")
 
 
 def _signal_name(number: int) -> str:

@@ -12,7 +12,6 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from a2mcp.errors import ToolError
 from a2mcp.host.ends import Ends
 from a2mcp.host.joblog import Ending, State
 from a2mcp.host.jobroom import Pruning
@@ -20,7 +19,7 @@ from a2mcp.host.kin import Groups
 from a2mcp.host.loop import Loop
 from a2mcp.host.orphans import Orphans
 from a2mcp.host.progress import admit
-from a2mcp.host.run import Run
+from a2mcp.host.run import Run, unwatchable
 
 if TYPE_CHECKING:
     from a2mcp.clock import Clock
@@ -93,21 +92,29 @@ class Runs:
         return Counts(len(self._live), len(self.jobs), self.orphans.count())
 
     def start(self, child: Child, watcher: Watcher) -> None:
-        """Take over a started command; ``watcher`` is told at its end or when its ``wait_s`` is over."""
+        """Take over a started command; ``watcher`` is told at its end or when its ``wait_s`` is over.
+
+        Raises:
+            ToolError: the system does not let us watch it; then it is ended.
+        """
         run = Run(child, self._clock.now(), self.room.budget())
         self._live.add(run)
         self._kin.began(child)
         self._tend_later()
         fault = partial(self._give_up, run)
-        self.loop.on_readable(run.out.descriptor, partial(self._readable, run, run.out), fault)
-        self.loop.on_readable(run.err.descriptor, partial(self._readable, run, run.err), fault)
-        self.loop.on_readable(child.exit_descriptor, partial(self._ends.exited, run), fault)
+        try:
+            for capture in (run.out, run.err):
+                self.loop.on_readable(capture.descriptor, partial(self._readable, run, capture), fault)
+            self.loop.on_readable(child.exit_descriptor, partial(self._ends.exited, run), fault)
+            if run.feeder is not None and child.command.stdin:
+                self.feed(run, child.command.stdin)
+        except OSError as cause:
+            self._give_up(run)
+            raise unwatchable(cause) from cause
         admit(self.loop.timers, run, watcher)
         if child.command.timeout_s is not None:
             moment = child.started + child.command.timeout_s
             run.timeout = self.loop.timers.at(moment, partial(self._ends.stop, run, Ending.TIMEOUT, GRACE_S))
-        if run.feeder is not None and child.command.stdin:
-            self.feed(run, child.command.stdin)
         self._catch_up(run, watcher.call_id)
         if child.command.wait_s > 0 or run.ending:
             moment = child.started + child.command.wait_s
@@ -137,13 +144,9 @@ class Runs:
         """Add to the standard input of a run; no bytes close it.
 
         Raises:
-            ToolError: it is closed already, or too much waits.
+            ToolError: there is none, it is closed already, or too much waits.
         """
-        if run.feeder is None:
-            hint = "Start the command with wait=0 and a 'stdin' (it may be empty) to keep its input open."
-            raise ToolError(f"Job {run.job} takes no input.", hint=hint)
-        run.feeder.offer(data)
-        run.feeder.pump(self.loop, partial(self._give_up, run))
+        run.feed(data, self.loop, partial(self._give_up, run))
 
     def cancel(self, call_id: CallId) -> None:
         """End the command that a call waits for; a call that only watches a job is answered."""
@@ -257,12 +260,9 @@ class Runs:
         self._kin.over(run.child)
         if run.job is not None:
             self.jobs.pop(run.job, None)
-        run.cancel_timers()
         self._ends.unwatch(run)
-        for descriptor in run.descriptors():
-            self.loop.forget(descriptor)
-        run.out.close()
-        run.err.close()
+        self.loop.forget(*run.descriptors())
+        run.let_go()
 
     def _give_up(self, run: Run) -> None:
         """Kill it at once, and tell whoever waits, so that no call waits for ever."""

@@ -80,7 +80,8 @@ class EventServer:
     def stop(self) -> None:
         """Let every watcher go."""
         self._server.finish()
-        self._thread.join(STOP_S)
+        if self._thread.ident is not None:  # Else the system had no thread for it.
+            self._thread.join(STOP_S)
 
     def _app(self, environ: dict[str, Any], _start_response: Any) -> Parked:
         parked = Parked(streams=True)

@@ -16,7 +16,7 @@ import falcon
 import msgspec
 
 from a2mcp.config.paths import private_socket_folder
-from a2mcp.errors import A2mcpError, CannotListen
+from a2mcp.errors import A2mcpError, CannotListen, remedy
 from a2mcp.http import control
 from a2mcp.http.host_llm import Asked
 from a2mcp.http.resource import Resource, body, reply
@@ -71,19 +71,27 @@ def bind_operator_socket(home: Home, path: Path | None = None) -> socket.socket:
     path = path or home.socket
     if path.parent != home.root:
         private_socket_folder(path.parent)
-    if path.exists() and not path.is_socket():
-        raise CannotListen(f"{path} is not a socket.", hint="Remove it and start again.")
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # The umask belongs to the process: that is why no thread may run yet.
     before = os.umask(0o177)
     try:
+        if path.exists() and not path.is_socket():
+            raise CannotListen(f"{path} is not a socket.", hint="Remove it and start again.")
         path.unlink(missing_ok=True)
-        listener.bind(os.fspath(path))
+        return _listener(path)
     except OSError as error:
-        listener.close()
-        raise CannotListen(f"The operator's socket {path} cannot be made: {error.strerror}.") from error
+        text = f"The operator's socket {path} cannot be made: {error.strerror}."
+        raise CannotListen(text, hint=remedy(error)) from error
     finally:
         os.umask(before)
+
+
+def _listener(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(os.fspath(path))
+    except OSError:
+        listener.close()
+        raise
     return listener
 
 

@@ -17,12 +17,12 @@ from waitress.parser import ParsingError, TransferEncodingNotImplemented
 
 from a2mcp.auth.bearer import Bearer
 from a2mcp.auth.origin import AllowedHosts
-from a2mcp.errors import BodyTooLarge, CannotListen, InvalidRequest
+from a2mcp.errors import BodyTooLarge, CannotListen, InvalidRequest, SystemRefused
 from a2mcp.http.guard import Guard
 from a2mcp.http.routes import BRIDGE, RESERVED, route_for
 from a2mcp.http.server import responses
 from a2mcp.http.server.heads import CACHE_ENTRIES, CACHED_BYTES, HeadCache
-from a2mcp.http.server.listen import HEADROOM, PER_COMMAND, affordable_connections, bind
+from a2mcp.http.server.listen import HEADROOM, LEAST, PER_COMMAND, affordable_connections, bind
 from a2mcp.http.server.parked import Parked
 from a2mcp.http.server.parser import RequestParser
 from a2mcp.http.server.poller import READ, WRITE, Poller, SocketMap
@@ -446,11 +446,15 @@ def test_connections_are_as_many_as_the_machine_affords(monkeypatch: pytest.Monk
     for limits, wanted, expected in (
         ((1024, 20_000), 4096, 4096),
         ((1024, 1024), 4096, 1024 - HEADROOM - 10 * PER_COMMAND),
-        ((64, 64), 4096, 32),
+        ((256, 256), 4096, 128),
+        ((64, 64), 4096, 64 - LEAST),
         ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), 4096, 4096),
         ((20_000, 20_000), 100, 100),
     ):
         monkeypatch.setattr(resource, "getrlimit", lambda _what, limits=limits: limits)
         assert affordable_connections(wanted, commands=10) == expected
 
-    assert raised == [(4096 + HEADROOM + 10 * PER_COMMAND, 20_000), (1024, 1024), (64, 64)]
+    assert raised == [(4096 + HEADROOM + 10 * PER_COMMAND, 20_000), (1024, 1024), (256, 256), (64, 64)]
+    monkeypatch.setattr(resource, "getrlimit", lambda _what: (LEAST, LEAST))
+    with pytest.raises(SystemRefused, match=f"the limit on open files is {LEAST}"):
+        affordable_connections(1, commands=10)

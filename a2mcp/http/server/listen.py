@@ -7,12 +7,15 @@ import resource
 import socket
 from typing import Final
 
-from a2mcp.errors import CannotListen
+from a2mcp.errors import CannotListen, SystemRefused, remedy
 
+_HINT: Final = "Check 'host' in the settings."
 HEADROOM: Final = 256
 """Descriptors kept for everything that is neither a connection nor a command: log, files being read."""
 PER_COMMAND: Final = 6
 """Descriptors of a running command: three pipes, two files, the process."""
+LEAST: Final = 48
+"""What a daemon must have: it opens 22 by itself, and log, events, one command and one connection take the rest."""
 
 
 def bind(host: str, port: int) -> tuple[socket.socket, bool]:
@@ -28,13 +31,12 @@ def bind(host: str, port: int) -> tuple[socket.socket, bool]:
         return _bind(host, port), True
     except OSError as cause:
         if port == 0 or cause.errno not in (errno.EADDRINUSE, errno.EACCES):
-            raise CannotListen(
-                f"Cannot listen on {host} port {port}: {cause.strerror}.", hint="Check 'host' in the settings."
-            ) from cause
+            text = f"Cannot listen on {host} port {port}: {cause.strerror}."
+            raise CannotListen(text, hint=remedy(cause, _HINT)) from cause
     try:
         return _bind(host, 0), False
     except OSError as cause:
-        raise CannotListen(f"Cannot listen on {host}: {cause.strerror}.") from cause
+        raise CannotListen(f"Cannot listen on {host}: {cause.strerror}.", hint=remedy(cause, _HINT)) from cause
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -57,6 +59,9 @@ def affordable_connections(wanted: int, *, commands: int) -> int:
     Args:
         wanted: connections.
         commands: how many may run beside them.
+
+    Raises:
+        SystemRefused: it gives none, or nothing could be done with them.
     """
     others = descriptors_beside(commands)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -66,8 +71,11 @@ def affordable_connections(wanted: int, *, commands: int) -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY:
         return wanted
+    if soft <= LEAST:
+        text = f"the limit on open files is {soft}, and more than {LEAST} are needed"
+        raise SystemRefused(OSError(errno.EMFILE, text))
     # Where descriptors are few, half of them are for connections: one connection would be no service.
-    return max(1, min(wanted, soft - min(others, soft // 2)))
+    return min(wanted, soft - max(LEAST, min(others, soft // 2)))
 
 
 def descriptors_beside(commands: int) -> int:

@@ -5,7 +5,6 @@ Owns every connection of one listening socket. Knows nothing of JSON-RPC: ``guar
 
 from __future__ import annotations
 
-import errno
 import logging
 import socket
 import sys
@@ -18,6 +17,7 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
+from a2mcp.http.server.accepting import Pause
 from a2mcp.http.server.bodies import Bodies
 from a2mcp.http.server.channel import LOOKAHEAD, TURN_BYTES, Channel
 from a2mcp.http.server.guests import LOOK_AGAIN_S, Guests
@@ -40,6 +40,9 @@ HEADER_BYTES: Final = 32 * 1024
 LEAST_TURN_BYTES: Final = 128 * 1024
 RECV_BYTES: Final = 64 * 1024
 """Read at a time: enough that an upload is not read in crumbs, and little enough that others get their turn."""
+
+# A trigger that got no descriptor would otherwise complain of itself when it is let go of.
+wasyncore.file_wrapper.fd = -1
 
 logger = logging.getLogger("a2mcp.http")
 
@@ -70,11 +73,11 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
     ) -> None:
         self._poller = Poller()
         self.guests = guests
-        self._accept_again_at = 0.0
+        self._seldom = Seldom()
+        self._pause = Pause(self._seldom)
         self._next_tick = 0.0
         self._on_tick = on_tick
         self._roster = Roster(Bodies(self._serve).serve)
-        self._seldom = Seldom()
         self._running = True
         # Reentrant: a signal handler may come while its own thread holds it.
         self._waking = threading.RLock()
@@ -186,7 +189,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
 
     def readable(self) -> bool:
         """Whether to watch for new connections."""
-        return bool(self.accepting and not self._accept_again_at and not self.guests.full)
+        return bool(self.accepting and self._pause.over and not self.guests.full)
 
     def handle_accept(self) -> None:
         """Take the connections that wait, some at a time so that those there already are served too."""
@@ -198,7 +201,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             except BlockingIOError:
                 return
             except OSError as cause:
-                self._accept_failed(cause)
+                self._pause.begin(cause)
                 return
             try:
                 self.set_socket_options(conn)
@@ -218,12 +221,6 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         if self.accepting:
             self._settle(self)
 
-    def _accept_failed(self, cause: OSError) -> None:
-        if cause.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-            # Watching on would spin: the connection that cannot be taken stays ready.
-            self._accept_again_at = time.monotonic() + TICK_S
-            self._seldom.warn("cannot accept connections for now", f": {cause.strerror}")
-
     def maintenance(self, now: float) -> None:
         """Close what is overdue. ``now`` is monotonic: a jump of the wall clock closes nothing."""
         for channel in list(self.active_channels.values()):
@@ -235,8 +232,6 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         if now < self._next_tick:
             return
         self._next_tick = now + (DRAIN_TICK_S if self.draining else TICK_S)
-        if self._accept_again_at and now >= self._accept_again_at:
-            self._accept_again_at = 0.0
         self.maintenance(now)
         if self.accepting:
             self._settle(self)

@@ -10,7 +10,11 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from waitress.server import create_server
+from waitress.adjustments import Adjustments
+from waitress.server import UnixWSGIServer
+
+from a2mcp.http.server.accepting import Pause
+from a2mcp.http.server.seldom import Seldom
 
 if TYPE_CHECKING:
     import socket
@@ -23,15 +27,7 @@ class OperatorServer:
     """Serves an app on a bound Unix socket until stopped."""
 
     def __init__(self, app: Any, sock: socket.socket) -> None:
-        # ``poll``, because a connection may get a descriptor over 1023 when the main server has many.
-        self._server = create_server(
-            app,
-            sockets=[sock],
-            threads=THREADS,
-            asyncore_use_poll=True,
-            clear_untrusted_proxy_headers=False,
-            ident=None,
-        )
+        self._server = _Server(app, sock)
         self._thread = threading.Thread(target=self._run, name="Operator", daemon=True)
 
     def start(self) -> None:
@@ -48,3 +44,26 @@ class OperatorServer:
         # The listening socket was closed under the loop: this is how it ends.
         with contextlib.suppress(OSError):
             self._server.run()
+
+
+class _Server(UnixWSGIServer):  # type: ignore[misc]  # Waitress has no types.
+    """Waitress's own, but for what it does without a descriptor left: it would spin and write a traceback each time."""
+
+    def __init__(self, app: Any, sock: socket.socket) -> None:
+        self._pause = Pause(Seldom())
+        # ``poll``, because a connection may get a descriptor over 1023 when the main server has many.
+        adj = Adjustments(threads=THREADS, asyncore_use_poll=True, clear_untrusted_proxy_headers=False, ident=None)
+        info = (sock.family, sock.type, sock.proto, sock.getsockname())
+        super().__init__(app, _sock=sock, adj=adj, bind_socket=False, sockinfo=info)
+
+    def readable(self) -> bool:
+        """Whether to watch for new connections."""
+        return self._pause.over and bool(super().readable())
+
+    def accept(self) -> Any:
+        """Take the connection that waits, if the system has room for it."""
+        try:
+            return super().accept()
+        except OSError as cause:
+            self._pause.begin(cause)
+            return None
