@@ -87,14 +87,17 @@ def _complete(refs: Refs, ticket: Ticket, outcome: Result | Encoded) -> None:
     audit.finish(refs.audit, cast("Call", ticket), outcome)
 
 
-def offer(ground: Ground) -> None:
-    """Offer the agent's tools if there is a model for it, and say what is missing where only that is."""
+def warn(ground: Ground) -> None:
+    """Say what is missing where there is a model and nothing that can ask it."""
     row = ground.models.registry.chosen()
-    wanted = row is not None and row.usable
-    if wanted and not installed():
+    if row is not None and row.usable and not installed():
         logger.warning(
             "[a2mcp] warning: models.yml names a model, but nothing here can ask it: install the extra 'a2mcp[agent]'"
         )
+
+
+def offer(ground: Ground) -> None:
+    """Offer the agent's tools while there is a model for it; who listens is told of a change."""
     for host in ground.registry.hosts():
         if isinstance(host, AgentHost):
             host.offer(can_be_asked(ground.models.registry))

@@ -86,12 +86,22 @@ class Inference(Actor[Command]):
         models: the switch, and what it switches. Outlives the actor: a restart changes nothing.
         me: the way here.
         audit_writer: records each turn.
+        looked: is told after each look at the operator's file, which may have other models in it now.
     """
 
     MAILBOX: ClassVar[int] = 1024
 
-    def __init__(self, mailbox: Mailbox, *, models: Models, me: Ref[Command], audit_writer: Ref[audit.Command]) -> None:
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        *,
+        models: Models,
+        me: Ref[Command],
+        audit_writer: Ref[audit.Command],
+        looked: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__(mailbox)
+        self._looked = looked
         self._switch = models.switch
         self._me = me
         self._audit = audit_writer
@@ -144,6 +154,8 @@ class Inference(Actor[Command]):
         except Exception as error:  # The rim: whatever breaks is an answer and a record, and nothing has changed.
             logger.exception("[a2mcp] the switch of inference could not be turned")
             return error
+        finally:
+            self._looked()
         if plan is not None:
             sys.stderr.write(f"[a2mcp] takeover armed: {plan}\n")
         return None

@@ -14,6 +14,7 @@ from actors.audit import AuditWriter
 from actors.executor import Executor
 from actors.fetcher import Fetcher
 from actors.gate import Gate
+from actors.household import offer
 from actors.inference import Inference
 from actors.jobs import Jobs
 from actors.pool import Pool
@@ -51,7 +52,13 @@ def makers(ground: Ground, refs: Refs, state: State, house: House, context_for: 
         partial(Fetcher, programs=state.programs, audit_writer=refs.audit),
         _tunnel(ground, refs, state.sign),
         _xfer(ground, refs, state.sign, state.stand),
-        partial(Inference, models=ground.models, me=refs.inference, audit_writer=refs.audit),
+        partial(
+            Inference,
+            models=ground.models,
+            me=refs.inference,
+            audit_writer=refs.audit,
+            looked=partial(offer, ground),
+        ),
         partial(Agents, house=house, clock=ground.clock),
         _executor(ground, refs, state, house, context_for),
         partial(

@@ -17,7 +17,7 @@ from a2mcp.inference.admission import Admission
 from a2mcp.inference.overrides import Overrides
 from a2mcp.inference.stage import Ended, Step
 from a2mcp.inference.transcript import Outcome
-from a2mcp.tools.agents import OWN, TOOLS
+from a2mcp.tools.agents import NAMES, OWN
 from a2mcp.tools.registry import Registry
 from actors.agent import Stepped, TurnEnded
 from actors.hands import Hands
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from actors.hands import CallTool
 
 CANCELLED = "The turn was cancelled."
-_OTHERS = frozenset(tool.spec.name for tool in TOOLS) - OWN
+_OTHERS = frozenset(NAMES) - OWN
 
 logger = logging.getLogger("a2mcp.inference")
 

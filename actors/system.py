@@ -27,7 +27,7 @@ from actors.front import Front, Ways
 from actors.gate import Gate
 from actors.ground import Ground, Refs, State, state_for
 from actors.house import House
-from actors.household import household, offer
+from actors.household import household, offer, warn
 from actors.inference import Inference
 from actors.jobport import Port as JobsPort
 from actors.jobs import Jobs
@@ -139,6 +139,7 @@ def start(ground: Ground) -> System:
     )
     if ground.settings.host_llm == "deny":
         inference.begin(refs.inference)
+    warn(ground)
     offer(ground)
     sizes = _sizes(ground, state, house, tuple(boxes.values()))
     return System(

@@ -73,6 +73,8 @@ class Transcripts:
         self._path = path
         self._clock = clock
         self._database: sqlite3.Connection | None = None
+        self._looked_over = False
+        """Whether what a killed daemon left has been ended. Opened anew, the file may have turns that go on."""
 
     def keep(self, happened: Sequence[Happened]) -> None:
         """Keep what happened, all of it or nothing.
@@ -183,7 +185,9 @@ class Transcripts:
     def _opened(self) -> sqlite3.Connection:
         if self._database is None:
             self._database = databases.connect(self._path, _TABLES, FORMAT)
-            self._end_interrupted(self._database)
+            if not self._looked_over:
+                self._end_interrupted(self._database)
+                self._looked_over = True
         return self._database
 
     def _end_interrupted(self, database: sqlite3.Connection) -> None:

@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
     TextPart,
     ToolCallPart,
     ToolReturnPart,
+    repair_messages,
 )
 from pydantic_ai.usage import UsageLimits
 
@@ -109,7 +110,7 @@ class _Turn:
     def __init__(self, work: Work, hands: Hands) -> None:
         self._work = work
         self._hands = hands
-        self._seen = len(work.history)
+        self._seen = 0
         self._messages: list[Any] = []
         self._first: Any = None
 
@@ -129,7 +130,10 @@ class _Turn:
                 )
             ],
         )
-        history = ModelMessagesTypeAdapter.validate_json(b"[" + b",".join(self._work.history) + b"]")
+        # What a kill or a cancellation cut off is closed: a provider refuses tools that were used and have no result.
+        kept = ModelMessagesTypeAdapter.validate_json(b"[" + b",".join(self._work.history) + b"]")
+        history = repair_messages(kept)
+        self._seen = len(history)
         limits = UsageLimits(request_limit=self._work.steps)
         async with agent.iter(self._work.prompt, message_history=history, usage_limits=limits) as run:
             async for node in run:

@@ -68,7 +68,7 @@ EXAMPLES: Final[dict[str, tuple[JsonObject, ...]]] = {
 
 def every_tool() -> tuple[AnyTool, ...]:
     """Every tool of a daemon with an agent and without further hosts, in the order of the catalogue."""
-    return (*builtin_tools(), *agents.TOOLS, *xfer.TOOLS)
+    return (*builtin_tools(), *agents.every_tool(), *xfer.TOOLS)
 
 
 def page() -> str:

@@ -5,6 +5,7 @@ Each only checks and passes the call on to whoever looks after the sessions. Off
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -128,7 +129,7 @@ class AgentHost(LocalHost):
         """Offer the tools, or do not; whoever listens is told when that is a change."""
         with self._changing:
             if wanted != bool(self.list()):
-                self._replace({tool.spec.name: tool for tool in TOOLS} if wanted else {})
+                self._replace({tool.spec.name: tool for tool in every_tool()} if wanted else {})
 
 
 def _tool(name: str, title: str, words: str, params: type[msgspec.Struct], tier: Tier) -> AnyTool:
@@ -153,16 +154,24 @@ turn.\
 _ANSWER: Final = "For the agent itself: answer a question that was put to this session."
 _STATUS: Final = "Tell which model the agent has, how many sessions run, and what was spent."
 
-TOOLS: Final[tuple[AnyTool, ...]] = (
-    _tool("agent_run", "Give the agent a task", _RUN, RunParams, Tier.EXECUTE),
-    _tool("agent_continue", "Go on with a session", _CONTINUE, ContinueParams, Tier.EXECUTE),
-    _tool("agent_wait", "Wait for a session", _WAIT_WORDS, WaitParams, Tier.READ),
-    _tool("agent_read", "Read a transcript", _READ, ReadParams, Tier.READ),
-    _tool("agent_list", "List sessions", _LIST, ListParams, Tier.READ),
-    _tool("agent_cancel", "Cancel a turn", _CANCEL, CancelParams, Tier.EXECUTE),
-    _tool("agent_ask", "Ask a session", _ASK, AskParams, Tier.EXECUTE),
-    _tool("agent_answer", "Answer a question", _ANSWER, AnswerParams, Tier.READ),
-    _tool("agent_status", "Show the agent", _STATUS, StatusParams, Tier.READ),
+NAMES: Final = tuple(
+    f"agent_{name}" for name in ("run", "continue", "wait", "read", "list", "cancel", "ask", "answer", "status")
 )
 OWN: Final = frozenset({"agent_answer"})
 """What of these an agent is offered itself: one that began others could do so without end."""
+
+
+@cache
+def every_tool() -> tuple[AnyTool, ...]:
+    """Make the tools. PERF: their schemas take milliseconds, which a daemon without a model does not spend."""
+    return (
+        _tool("agent_run", "Give the agent a task", _RUN, RunParams, Tier.EXECUTE),
+        _tool("agent_continue", "Go on with a session", _CONTINUE, ContinueParams, Tier.EXECUTE),
+        _tool("agent_wait", "Wait for a session", _WAIT_WORDS, WaitParams, Tier.READ),
+        _tool("agent_read", "Read a transcript", _READ, ReadParams, Tier.READ),
+        _tool("agent_list", "List sessions", _LIST, ListParams, Tier.READ),
+        _tool("agent_cancel", "Cancel a turn", _CANCEL, CancelParams, Tier.EXECUTE),
+        _tool("agent_ask", "Ask a session", _ASK, AskParams, Tier.EXECUTE),
+        _tool("agent_answer", "Answer a question", _ANSWER, AnswerParams, Tier.READ),
+        _tool("agent_status", "Show the agent", _STATUS, StatusParams, Tier.READ),
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from asker import Asker
-from harness import running
+from harness import running, until
 from sink import serving
 from sink_wires import ANTHROPIC, OPENAI
 
@@ -46,7 +46,8 @@ class Agents:
         self.pool = ThreadPoolExecutor()
 
     def script(self, *steps: Step | Callable[[Asked], Step]) -> None:
-        """Have the provider answer so from now on, and forget what it was asked."""
+        """Have the provider answer so from now on, and forget what it was asked; by nobody who still runs."""
+        until(lambda: not self.call("agent_status")["structuredContent"]["running"], what="rest")
         self.sink.asked.clear()
         self.sink.then(*steps)
 

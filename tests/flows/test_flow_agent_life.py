@@ -1,0 +1,169 @@
+"""What happens to sessions of the agent when the daemon stops, is killed, loses an actor, or gets another model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agents import hosting, models, needs_agent
+from asker import Asker
+from harness import DEADLINE_S, running, until
+from sink import serving
+from sink_wires import Hang, Say, use
+
+if TYPE_CHECKING:
+    from agents import Agents
+
+pytestmark = needs_agent
+WITH_TOOLS = [sys.executable, str(Path(__file__).parent / "serve_with_tools.py")]
+
+
+def facts(agents: Agents, session: str) -> dict[str, Any]:
+    """How a session stands."""
+    return dict(agents.call("agent_wait", session=session, wait=0)["structuredContent"])
+
+
+def test_a_daemon_that_stops_ends_turns_and_answers_who_waits(tmp_path: Path) -> None:
+    """Source: issue, point 2; ours: a turn does not hold the end up for drain_s."""
+    with hosting(tmp_path, Hang(), Say("Back.")) as agents:
+        waiting = agents.later("agent_run", prompt="Go.")
+        until(lambda: agents.sink.count == 1, what="the request")
+        assert agents.daemon.stop(seconds=10) == 0
+
+        result = waiting.result(DEADLINE_S)
+        session = result["structuredContent"]["session"]
+        assert result["isError"]
+        assert "stopped before this turn" in result["content"][0]["text"]
+        agents.daemon.start()
+        assert facts(agents, session)["outcome"] == "interrupted"
+        assert agents.text("agent_continue", session=session, prompt="Go on.").startswith("Back.")
+
+
+def test_a_turn_that_a_killed_daemon_left_is_interrupted(tmp_path: Path) -> None:
+    """Source: issue, point 2: survive a restart."""
+    with hosting(tmp_path, use("bash", command="sleep 600"), Say("Back.")) as agents:
+        session = agents.run(wait=0)["structuredContent"]["session"]
+        until(lambda: agents.records("bash", session), what="the command")
+        agents.daemon.process.kill()
+        agents.daemon.process.wait()
+        agents.daemon.process.stdout.close()  # type: ignore[union-attr]
+        agents.daemon.start()
+
+        assert (facts(agents, session)["state"], facts(agents, session)["outcome"]) == ("idle", "interrupted")
+        assert [entry["kind"] for entry in agents.entries(session)] == ["prompt", "call", "end"]
+        assert agents.text("agent_continue", session=session, prompt="Go on.").startswith("Back.")
+        assert "sleep 600" in agents.sink.asked[1].said
+
+
+def test_the_keeper_of_sessions_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
+    """Source: design: restarted, sessions stay."""
+    hang = Hang()
+    with hosting(tmp_path, hang, Say("Second."), argv=WITH_TOOLS) as agents:
+        session = agents.run(wait=0)["structuredContent"]["session"]
+        until(lambda: agents.sink.count == 1, what="the request")
+        waiting = agents.later("agent_wait", session=session)
+        agents.call("kill", actor="Agents")
+        until(lambda: "Agents died" in agents.daemon.stderr, what="its death")
+        hang.release()
+
+        assert waiting.result(DEADLINE_S)["content"][0]["text"].startswith("Released.")
+        assert agents.text("agent_continue", session=session, prompt="More.").startswith("Second.")
+
+
+def test_many_sessions_run_at_once_and_one_more_is_refused(tmp_path: Path) -> None:
+    """Source: issue, point 2: one actor per session; setting agent.running."""
+    hang = Hang()
+    with hosting(tmp_path, hang, settings={"agent": {"running": 3}}) as agents:
+        sessions = [agents.run(wait=0)["structuredContent"]["session"] for _ in range(3)]
+        refused = agents.run(wait=0)
+        assert refused["isError"]
+        assert "agent.running" in refused["content"][0]["text"]
+        status = json.loads(agents.daemon.cli("status", "--json").stdout)["agent"]
+        assert status["running"] == 3
+        hang.release()
+        for session in sessions:
+            assert agents.text("agent_wait", session=session).startswith("Released.")
+
+        tasks = Path(f"/proc/{agents.daemon.process.pid}/task")
+        names = lambda: [(task / "comm").read_text() for task in tasks.iterdir()]  # noqa: E731
+        until(lambda: not any(name.startswith("Agent-") for name in names()), what="the end of their actors")
+
+
+def test_a_long_wait_is_a_stream_with_the_steps(tmp_path: Path) -> None:
+    """Source: issue, point 2: long waits stream."""
+    with hosting(tmp_path, use("bash", command="echo one"), Say("Done.")) as agents:
+        messages = agents.caller().ask("tools/call", {"name": "agent_run", "arguments": {"prompt": "Go."}}, token="t")
+
+        steps = [message["params"]["message"] for message in messages[:-1]]
+        assert any(step.startswith("call bash:") for step in steps), steps
+        assert any(step.startswith("said :") or "said" in step for step in steps), steps
+        assert messages[-1]["result"]["content"][0]["text"].startswith("Done.")
+
+
+def test_the_tools_come_and_go_with_the_model_and_who_listens_is_told(tmp_path: Path) -> None:
+    """Source: issue, point 2: tools/list changes are announced."""
+    with serving() as sink, running(tmp_path, settings={}) as daemon:
+        caller = Asker(daemon, can={})
+        wanted = {"notifications": {"toolsListChanged": True}}
+        with caller.stream("subscriptions/listen", wanted) as listening:
+            listening.next()
+            assert "agent_run" not in str(Asker(daemon).result("tools/list"))
+            (tmp_path / "models.yml").write_text(models(sink))
+            (tmp_path / "models.yml").chmod(0o600)
+            for enabled in (False, True):
+                daemon.client().post({"enabled": enabled}, "/host-llm")
+
+            assert listening.next()["method"] == "notifications/tools/list_changed"
+            assert "agent_run" in str(Asker(daemon).result("tools/list"))
+            assert not Asker(daemon).call("agent_run", prompt="Go.")["isError"]
+            (tmp_path / "models.yml").unlink()
+            daemon.client().post({"enabled": False}, "/host-llm")
+            assert listening.next()["method"] == "notifications/tools/list_changed"
+
+
+def test_sessions_are_resources(tmp_path: Path) -> None:
+    """Source: issue, point 2: a2mcp://sessions and a2mcp://session/{id}."""
+    with hosting(tmp_path, use("bash", command="true"), Say("Done.")) as agents:
+        session = agents.run("What is it?")["structuredContent"]["session"]
+        caller = agents.caller()
+        (listed,) = json.loads(caller.read("a2mcp://sessions")["text"])["agents"]
+        one = json.loads(caller.read(f"a2mcp://session/{session}")["text"])
+
+        assert (listed["session"], listed["title"], listed["outcome"]) == (session, "What is it?", "done")
+        assert (one["alive"], one["agent"]) == (False, listed)
+        assert [entry["kind"] for entry in one["transcript"]] == ["prompt", "call", "result", "said", "end"]
+        assert {record["tool"] for record in one["records"]} == {"bash", "agent"}
+        assert caller.error("resources/read", uri="a2mcp://session/azzzzz")["data"]
+
+
+def test_what_it_costs_is_in_the_metrics_and_the_status(tmp_path: Path) -> None:
+    """Source: issue, point 6."""
+    with hosting(tmp_path, use("bash", command="true"), Say("Done.")) as agents:
+        agents.run()
+        metrics = agents.daemon.client().send("GET", "/metrics").body.decode()
+
+        assert "\na2mcp_agent_turns_total 1\n" in metrics
+        assert "\na2mcp_agent_requests_total 2\n" in metrics
+        assert '\na2mcp_agent_tokens_total{direction="input"} 200\n' in metrics
+        assert "2 requests, 214 tokens" in agents.daemon.cli("status").stdout
+
+
+def test_a_transcript_is_read_in_windows_and_sessions_in_pages(tmp_path: Path) -> None:
+    """Source: issue, point 2: agent_read (a window of the transcript), agent_list."""
+    with hosting(tmp_path, Say("Done.")) as agents:
+        sessions = [agents.run(f"Task {number}")["structuredContent"]["session"] for number in range(3)]
+        window = agents.call("agent_read", session=sessions[0], after=1, limit=1)["structuredContent"]
+        assert ([entry["seq"] for entry in window["entries"]], window["next"]) == ([2], 2)
+        last = agents.call("agent_read", session=sessions[0], after=-1)
+        assert "this is the end" in last["content"][0]["text"]
+
+        first = agents.call("agent_list", limit=2)["structuredContent"]
+        second = agents.call("agent_list", limit=2, cursor=first["nextCursor"])["structuredContent"]
+        listed = [one["session"] for page in (first, second) for one in page["sessions"]]
+        assert listed == sessions[::-1]
+        assert "nextCursor" not in second
+        found = agents.call("agent_list", query="task 1")["structuredContent"]["sessions"]
+        assert [one["session"] for one in found] == [sessions[1]]
+        assert agents.call("agent_read", session="azzzzz")["isError"]
