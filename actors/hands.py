@@ -6,8 +6,10 @@ The answer comes from whatever thread completes the call and is brought back int
 
 from __future__ import annotations
 
+import contextlib
 from binascii import a2b_base64
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -18,6 +20,7 @@ from a2mcp.inference.stage import Handed, Step
 from a2mcp.masking import MASK, mask
 from a2mcp.protocol.caller import Caller
 from a2mcp.protocol.exchange import Exchange
+from a2mcp.protocol.localreply import LocalReply
 from a2mcp.protocol.versions.agent import AGENT
 
 if TYPE_CHECKING:
@@ -33,44 +36,6 @@ if TYPE_CHECKING:
 
 CLIENT: Final = "agent"
 """What the agent calls itself in records."""
-
-
-class Reply:
-    """Where the answer of one call goes: into the loop that waits for it."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._left: Callable[[], None] | None = None
-        self.response: asyncio.Future[Response] = loop.create_future()
-
-    def complete(self, response: Response) -> bool:
-        """Bring the response into the loop."""
-        self._loop.call_soon_threadsafe(self._set, response)
-        return True
-
-    def begin_stream(self) -> bool:
-        """Never: the model reads whole answers."""
-        return False
-
-    def send(self, message: bytes) -> bool:  # noqa: ARG002
-        """Drop it, as there is no stream."""
-        return False
-
-    def tend(self, now: float) -> None:
-        """Nothing to do."""
-
-    def when_gone(self, tell: Callable[[], None]) -> None:
-        """Remember how the call is cancelled."""
-        self._left = tell
-
-    def leave(self) -> None:
-        """Cancel the call: nobody waits any more."""
-        if self._left is not None:
-            self._left()
-
-    def _set(self, response: Response) -> None:
-        if not self.response.done():
-            self.response.set_result(response)
 
 
 class Hands:
@@ -122,14 +87,16 @@ class Hands:
         """Use a tool of the host."""
         import asyncio  # noqa: PLC0415 - as above
 
-        reply = Reply(asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[Response] = loop.create_future()
+        reply = LocalReply(partial(_bring, loop, answered))
         exchange = Exchange(reply, b"0", self._session, AGENT, Caller(client=CLIENT))
         try:
             self._call_tool(exchange, tool, msgspec.Raw(arguments))
         except A2mcpError as error:
             return _refused(str(error))
         try:
-            return _handed(await reply.response, sees=self._sees)
+            return _handed(await answered, sees=self._sees)
         except asyncio.CancelledError:
             reply.leave()
             raise
@@ -152,10 +119,23 @@ class Hands:
 
     def hear(self) -> Sequence[Item]:
         """Take what was told since the last time."""
-        heard = list(self.heard)
-        for item in heard:
-            self.heard.remove(item)
+        # Others may be adding to it: it is emptied one by one and never walked through.
+        heard = []
+        while self.heard:
+            heard.append(self.heard.popleft())
         return heard
+
+
+def _bring(loop: asyncio.AbstractEventLoop, answered: asyncio.Future[Response], response: Response) -> None:
+    """Bring a response into the loop, from whatever thread."""
+    # A tool may end long after its turn was cancelled; the loop has closed by then, and nobody waits.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(_set, answered, response)
+
+
+def _set(answered: asyncio.Future[Response], response: Response) -> None:
+    if not answered.done():
+        answered.set_result(response)
 
 
 class _Block(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ that asked, which the executor runs again. Owned by the executor; outlives it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from a2mcp.inference.admission import can_be_asked
 from a2mcp.protocol.caller import Caller
 from a2mcp.protocol.exchange import Exchange
 from a2mcp.protocol.interviews import CANNOT_ASK, UNABLE, with_answers
+from a2mcp.protocol.localreply import LocalReply
 from a2mcp.protocol.versions.agent import AGENT
 from a2mcp.tools.result import SAMPLE, Result, text
 
@@ -45,7 +47,7 @@ class Sampling:
         self._registry = registry
         self._begin = begin
         self._answered = answered
-        self._open: dict[CallId, _Reply] = {}
+        self._open: dict[CallId, LocalReply] = {}
 
     def possible(self) -> bool:
         """Whether there is a model to ask, if it is allowed."""
@@ -64,7 +66,7 @@ class Sampling:
         Raises:
             RequestError: no more calls are let in.
         """
-        reply = _Reply(lambda response: self._answered(call, needs, key, response))
+        reply = LocalReply(partial(self._answered, call, needs, key))
         caller = Caller(client=call.exchange.caller.client)
         self._open[call.call_id] = reply
         params = msgspec.Raw(msgspec.json.encode(needs.questions[key].params))
@@ -83,34 +85,6 @@ class Sampling:
         reply = self._open.pop(call_id, None)
         if reply is not None:
             reply.leave()
-
-
-class _Reply:
-    """Where the answer of the call goes."""
-
-    def __init__(self, answered: Callable[[Response], None]) -> None:
-        self._answered = answered
-        self._left: Callable[[], None] | None = None
-
-    def complete(self, response: Response) -> bool:
-        self._answered(response)
-        return True
-
-    def begin_stream(self) -> bool:
-        return False
-
-    def send(self, message: bytes) -> bool:  # noqa: ARG002
-        return False
-
-    def tend(self, now: float) -> None:
-        """Nothing to do."""
-
-    def when_gone(self, tell: Callable[[], None]) -> None:
-        self._left = tell
-
-    def leave(self) -> None:
-        if self._left is not None:
-            self._left()
 
 
 class _Error(msgspec.Struct, frozen=True):
