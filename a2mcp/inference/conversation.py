@@ -27,6 +27,8 @@ MOST_WOKEN: Final = 20
 """Turns in a row that begin by themselves: what they start may end, and wake the session again, without end."""
 MOST_WAITING: Final = 100
 """Prompts that wait for the next turn."""
+MOST_QUESTIONS: Final = 100
+"""Questions that the agent has not answered yet."""
 MOST_UNREAD: Final = 50
 """Things that the host has told and no turn has read; the oldest go."""
 _NOTHING: Final = Spent()
@@ -82,7 +84,16 @@ class Conversation:
         self.tend()
 
     def ask(self, question: Question) -> None:
-        """Put a question to the model, in the running turn if there is one."""
+        """Put a question to the model, in the running turn if there is one.
+
+        Raises:
+            ToolError: too many are open already.
+        """
+        if len(self._questions) >= MOST_QUESTIONS:
+            raise ToolError(
+                f"{MOST_QUESTIONS} questions to session {self.session.id} have no answer yet.",
+                hint="Wait for it with agent_wait.",
+            )
         self._questions[question.id] = question
         if self.running:
             # In this order: whoever sees it in the transcript may count on the turn's next request having it.
