@@ -266,6 +266,17 @@ class CannotInfer(ToolError):
     """A model cannot be asked: there is none, no key, or nobody who speaks its API."""
 
 
+class MissingExtra(CannotInfer):
+    """What asks models is not installed.
+
+    Args:
+        why: what is missing.
+    """
+
+    def __init__(self, why: object) -> None:
+        super().__init__(f"Models cannot be asked: {why}.", hint="Install the extra 'a2mcp[agent]'.")
+
+
 class InferenceDenied(CannotInfer):
     """This host may ask no model now. Final: trying again is refused as well."""
 

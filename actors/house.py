@@ -167,7 +167,7 @@ class House:
         for entry in happened.entries:
             if entry.kind is Kind.END:
                 self._turn_ended(happened.session)
-        self.transcripts.keep([happened])
+        self.transcripts.keep(happened)
 
     def keep_quietly(self, happened: Happened) -> None:
         """Keep what happened in a turn that goes on whatever the disk does."""
@@ -212,12 +212,12 @@ class House:
             halt(actor, timeout=STOP_S)
 
     def _life(self, session: Session) -> Life:
-        here = Keeping(self.keep, self.tell, self._launch)
+        mailbox = Agent.mailbox_for(f"Agent-{session.id}")
+        here = Keeping(self.keep, self.tell, lambda: self._launch(life))
         history = self.transcripts.history(session.id)
-        player = Player(session.id, session.model, history, self.around, here, self._away)
-        conversation = Conversation(session, player, self._clock)
-        player.life = Life(conversation, Agent.mailbox_for(f"Agent-{session.id}"))
-        return player.life
+        player = Player(session.id, session.model, history, self.around, mailbox, here, self._away)
+        life = Life(Conversation(session, player, self._clock), mailbox)
+        return life
 
     def _launch(self, life: Life) -> None:
         self.live[life.conversation.session.id] = life

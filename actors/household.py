@@ -71,7 +71,7 @@ def household(ground: Ground, refs: Refs, front: Front) -> House:
         away=Keeping(
             keep=lambda happened: ref.insist(agents.Keep(happened)),
             answer=lambda told: ref.insist(agents.Tell(told)),
-            launch=lambda _life: None,
+            launch=lambda: None,
         ),
         rested=lambda life, seen_to: ref.insist(agents.Rested(life, seen_to)),
         record=partial(_record, refs),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from a2mcp.errors import CannotInfer, Stopping
+from a2mcp.errors import MissingExtra, Stopping
 from a2mcp.inference.admission import Admission
 from a2mcp.inference.overrides import Overrides
 from a2mcp.inference.stage import Ended, Step
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from a2mcp.inference.transcripts import Happened
     from a2mcp.protocol.exchange import Exchange
     from a2mcp.types import SessionId
-    from actors.agent import Life
     from actors.hands import CallTool
+    from actors.ref import Mailbox
 
 CANCELLED = "The turn was cancelled."
 _OTHERS = frozenset(NAMES) - OWN
@@ -55,13 +55,17 @@ class Around(msgspec.Struct, kw_only=True):
     closing: bool = False
     """Whether no turn begins any more, because the daemon stops."""
 
+    def retries_now(self) -> int:
+        """How often a request that failed is tried again, as of now."""
+        return self.overrides.read("agent.retries", self.retries)
+
 
 class Keeping(msgspec.Struct, frozen=True):
     """How a session reaches who keeps it."""
 
     keep: Callable[[Happened], None]
     answer: Callable[[tuple[Told, ...]], None]
-    launch: Callable[[Life], None]
+    launch: Callable[[], None]
     """Has the session's actor started.
 
     Raises:
@@ -77,6 +81,7 @@ class Player:
         model: which model it wants; None for the chosen one.
         history: the library's messages of its turns so far.
         around: what its turns work with.
+        mailbox: of the session's actor, where steps and ends are left.
         here: how it is kept while the keeper owns the conversation.
         away: how it is kept while its own actor does.
     """
@@ -87,6 +92,7 @@ class Player:
         model: str | None,
         history: list[bytes],
         around: Around,
+        mailbox: Mailbox,
         here: Keeping,
         away: Keeping,
     ) -> None:
@@ -94,11 +100,11 @@ class Player:
         self._model = model
         self._history = history
         self._around = around
+        self._mailbox = mailbox
         self._keeping = here
         self._away = away
         self._hands: Hands | None = None
         self._run: Run | None = None
-        self.life: Life | None = None
 
     def admit(self) -> None:
         """Let a turn begin."""
@@ -110,11 +116,15 @@ class Player:
         """Have a model asked, in the loop of the turns."""
         launch, self._keeping = self._keeping.launch, self._away
         self._hands = Hands(
-            self._session, self._model, self._around.admission, self._around.call_tool, self._retries, self._stepped
+            self._session,
+            self._model,
+            self._around.admission,
+            self._around.call_tool,
+            self._around.retries_now,
+            self._stepped,
         )
         try:
-            if self.life is not None:  # Always: it is given with the conversation.
-                launch(self.life)
+            launch()
             self._run = self._around.turns.begin(
                 partial(self._work, prompt, tuple(self._history), self._hands),
                 partial(self._ended, Ended(outcome=Outcome.CANCELLED, answer=CANCELLED)),
@@ -142,18 +152,11 @@ class Player:
         """Answer calls."""
         self._keeping.answer(told)
 
-    def _retries(self) -> int:
-        return self._around.overrides.read("agent.retries", self._around.retries)
-
     def _stepped(self, step: Step) -> None:
-        self._leave(Stepped(step))
+        self._mailbox.put(Stepped(step))
 
     def _ended(self, ended: Ended) -> None:
-        self._leave(TurnEnded(ended))
-
-    def _leave(self, message: Stepped | TurnEnded) -> None:
-        if self.life is not None:  # Always: it is given with the conversation.
-            self.life.mailbox.put(message)
+        self._mailbox.put(TurnEnded(ended))
 
     async def _work(self, prompt: str, history: tuple[bytes, ...], hands: Hands) -> None:
         """Take a turn, in the loop; whatever becomes of it is told."""
@@ -168,11 +171,9 @@ class Player:
                 tools=tuple(spec for spec in self._around.registry.specs() if spec.name not in _OTHERS),
                 steps=self._around.steps,
             )
-            async with providers.new_client() as client:
-                providers.client.set(client)
+            async with providers.connections():
                 ended = await turn.take(work, hands)
         except ImportError as error:
-            missing = CannotInfer(f"Models cannot be asked: {error}.", hint="Install the extra 'a2mcp[agent]'.")
-            ended = Ended(outcome=Outcome.REFUSED, answer=str(missing))
+            ended = Ended(outcome=Outcome.REFUSED, answer=str(MissingExtra(error)))
         finally:
             self._ended(ended)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from a2mcp.errors import A2mcpError, CannotInfer, ToolError
+from a2mcp.errors import A2mcpError, MissingExtra, ToolError
 from a2mcp.tools.result import PENDING, SAMPLE, Encoded, Pending, text
 from a2mcp.types import SessionId
 from actors.hands import Hands
@@ -61,8 +61,8 @@ class Samples:
         self._around.admission.check(None)
         if len(self._runs) >= MOST:
             raise ToolError(f"{MOST} questions to models are open.", hint="Try again in a moment.")
-        retries = partial(self._around.overrides.read, "agent.retries", self._around.retries)
-        hands = Hands(SessionId(SAMPLE), None, self._around.admission, self._around.call_tool, retries, self._stepped)
+        around = self._around
+        hands = Hands(SessionId(SAMPLE), None, around.admission, around.call_tool, around.retries_now, self._stepped)
         try:
             self._runs[ticket.call_id] = self._around.turns.begin(
                 partial(self._work, ticket, asked, hands), partial(self._end, ticket, "The question was withdrawn.")
@@ -82,11 +82,10 @@ class Samples:
         try:
             from a2mcp.inference import providers, sample  # noqa: PLC0415 - needs the extra, and takes a second
 
-            async with providers.new_client() as client:
-                providers.client.set(client)
+            async with providers.connections():
                 outcome = Encoded(msgspec.json.encode(await sample.sample(asked, hands)))
         except ImportError as error:
-            outcome = str(CannotInfer(f"Models cannot be asked: {error}.", hint="Install the extra 'a2mcp[agent]'."))
+            outcome = str(MissingExtra(error))
         except A2mcpError as error:
             outcome = str(error)
         finally:

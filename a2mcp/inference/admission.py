@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from a2mcp.errors import CannotInfer, InferenceDenied
+from a2mcp.errors import CannotInfer, InferenceDenied, MissingExtra
 from a2mcp.inference.ledger import Ledger
 from a2mcp.inference.registry import Registry
 from a2mcp.inference.rows import DENY
@@ -80,6 +80,4 @@ class Admission(msgspec.Struct, frozen=True):
     def _rest(self) -> None:
         self.ledger.check()
         if not installed():
-            raise CannotInfer(
-                f"Models cannot be asked: {LIBRARY} is not installed.", hint="Install the extra 'a2mcp[agent]'."
-            )
+            raise MissingExtra(f"{LIBRARY} is not installed")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from a2mcp.errors import CannotInfer
+from a2mcp.errors import MissingExtra
 from a2mcp.inference.keys import Credentials
 from a2mcp.inference.rows import ModelRow
 
@@ -39,9 +39,7 @@ def _ours(name: str, function: str) -> Api:
         try:
             module = import_module(PROVIDERS)
         except ModuleNotFoundError as error:
-            raise CannotInfer(
-                f"Models cannot be asked: {error.name} is not installed.", hint="Install the extra 'a2mcp[agent]'."
-            ) from error
+            raise MissingExtra(f"{error.name} is not installed") from error
         return getattr(module, function)(row, credentials)
 
     return Api(name, make)

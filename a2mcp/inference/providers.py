@@ -6,6 +6,7 @@ here retries: whoever asks decides that, because each attempt must pass the swit
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,8 @@ import httpx2
 import pydantic_ai
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from a2mcp.inference.keys import Credentials
     from a2mcp.inference.rows import ModelRow
 
@@ -25,12 +28,15 @@ NO_KEY: Final = "none"
 pydantic_ai.BANNER_ENABLED = False
 
 client: ContextVar[httpx2.AsyncClient] = ContextVar("client")
-"""The connections of whoever asks: of one turn, and closed with it."""
+"""The connections of whoever asks; set by ``connections``."""
 
 
-def new_client() -> httpx2.AsyncClient:
-    """Make what holds the connections of one turn."""
-    return httpx2.AsyncClient(timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_S))
+@asynccontextmanager
+async def connections() -> AsyncIterator[None]:
+    """Hold the connections of whoever asks inside the block, and close them after it."""
+    async with httpx2.AsyncClient(timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_S)) as opened:
+        client.set(opened)
+        yield
 
 
 def openai_completions(row: ModelRow, credentials: Credentials) -> Any:

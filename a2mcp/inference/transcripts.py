@@ -20,7 +20,7 @@ from a2mcp.inference.transcript import Entry, Kind, Outcome, Session, State
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
     from typing import TypeVar
 
@@ -76,7 +76,7 @@ class Transcripts:
         self._looked_over = False
         """Whether what a killed daemon left has been ended. Opened anew, the file may have turns that go on."""
 
-    def keep(self, happened: Sequence[Happened]) -> None:
+    def keep(self, happened: Happened) -> None:
         """Keep what happened, all of it or nothing.
 
         Raises:
@@ -85,8 +85,7 @@ class Transcripts:
 
         def write(database: sqlite3.Connection) -> None:
             with database:
-                for each in happened:
-                    self._write(database, each)
+                self._write(database, happened)
 
         self._do(write)
 
@@ -197,14 +196,14 @@ class Transcripts:
             for (facts,) in database.execute("SELECT facts FROM sessions").fetchall():
                 session = _session(facts)
                 if session.state is State.RUNNING:
-                    self._write(database, interrupted(session, now, INTERRUPTED))
+                    self._write(database, _interrupted(session, now, INTERRUPTED))
 
 
 _FACTS: Final = "SELECT facts FROM sessions WHERE id = ?"
 _SPENT: Final = "SELECT spent FROM days WHERE day = ?"
 
 
-def interrupted(session: Session, now: str, why: str) -> Happened:
+def _interrupted(session: Session, now: str, why: str) -> Happened:
     """Make the end of a turn that was cut off."""
     seq = session.entries + 1
     ended = replace(session, state=State.IDLE, outcome=Outcome.INTERRUPTED, answer=why, entries=seq, updated_at=now)
