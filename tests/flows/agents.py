@@ -45,6 +45,10 @@ class Agents:
         self.sink = sink
         self.pool = ThreadPoolExecutor()
 
+    def settle(self) -> None:
+        """Wait until no turn goes on: what it asks would be answered by the next test's script."""
+        until(lambda: not self.call("agent_status")["structuredContent"]["running"], what="the end of every turn")
+
     def script(self, *steps: Step | Callable[[Asked], Step]) -> None:
         """Have the provider answer so from now on, and forget what it was asked; by nobody who still runs."""
         until(lambda: not self.call("agent_status")["structuredContent"]["running"], what="rest")
