@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
+from a2mcp.host import turns
 from actors.kit import halt, launch
 from actors.ref import Ref
 from actors.worker import Run, Worker
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 MOST_WORKERS: Final = 128
 """Blocking tools at one time; more wait. A running command needs no worker."""
 IDLE_S: Final = 30.0
+CROWD: Final = 8
+"""Busy workers beyond which turns are short."""
 
 logger = logging.getLogger("a2mcp.pool")
 
@@ -35,6 +38,7 @@ class Pool:
         self._busy: dict[Worker, Run] = {}
         self._waiting: deque[Run] = deque()
         self._started = 0
+        self._crowded = False
 
     def run(self, message: Run) -> None:
         """Give a call to a worker, now or as soon as one is free."""
@@ -42,18 +46,16 @@ class Pool:
         if worker is None:
             self._waiting.append(message)
             return
-        self._busy[worker] = message
-        worker.mailbox.put(message)
+        self._give(worker, message)
 
     def free(self, worker: Worker) -> None:
         """Take a worker back, or give it the next call."""
         if self._busy.pop(worker, None) is None:
             return
         if self._waiting:
-            message = self._waiting.popleft()
-            self._busy[worker] = message
-            worker.mailbox.put(message)
+            self._give(worker, self._waiting.popleft())
             return
+        self._share_out()
         worker.idle_since = self._clock.monotonic()
         self._idle.append(worker)
 
@@ -72,12 +74,25 @@ class Pool:
                 self._waiting.appendleft(message)
         for _ in range(len(self._waiting)):
             self.run(self._waiting.popleft())
+        self._share_out()
         return lost
 
     def stop(self) -> None:
         """Stop the workers that are idle."""
         while self._idle:
             halt(self._idle.pop(), timeout=1)
+
+    def _give(self, worker: Worker, message: Run) -> None:
+        self._busy[worker] = message
+        self._share_out()
+        worker.mailbox.put(message)
+
+    def _share_out(self) -> None:
+        """Where many work at a time, shorten their turns: those who answer would wait for all of them."""
+        crowded = len(self._busy) > CROWD
+        if crowded != self._crowded:
+            self._crowded = crowded
+            turns.change(1 if crowded else -1)
 
     def _grow(self) -> Worker | None:
         """Start a worker; None when there are as many as there may be, or as the machine has threads for."""

@@ -26,14 +26,15 @@ _usual_s = sys.getswitchinterval()
 @contextlib.contextmanager
 def short() -> Iterator[None]:
     """Shorten the turns of all threads for the length of a block."""
-    _changed_by(1)
+    change(1)
     try:
         yield
     finally:
-        _changed_by(-1)
+        change(-1)
 
 
-def _changed_by(step: int) -> None:
+def change(step: int) -> None:
+    """Count one more who computes, or one less, where a block would not do."""
     global _computing  # noqa: PLW0603  # It mirrors a property of the interpreter, of which there is one, too.
     with _lock:
         _computing += step

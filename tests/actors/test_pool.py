@@ -1,4 +1,4 @@
-"""The pool of workers where the machine has no thread left."""
+"""The pool of workers where the machine has no thread left, and where very many of them work."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pykka
 import pytest
 from living import WAIT_S, Clock, Ear
 
+from a2mcp.host import turns
 from actors import worker
 from actors.kit import launch
-from actors.pool import Pool
+from actors.pool import CROWD, Pool
 from actors.ref import Message
 from actors.worker import Worker
 
@@ -67,3 +68,24 @@ def test_an_actor_that_cannot_start_leaves_nothing_behind(no_threads: Any) -> No
         launch(worker.Worker(Worker.mailbox_for("Worker"), run_calls=Ear.__new__(Ear)))  # type: ignore[arg-type]
 
     assert len(pykka.ActorRegistry.get_all()) == registered
+
+
+def test_turns_are_short_while_very_many_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P4: a hundred tools that compute made everybody else wait for all of them."""
+    changes: list[int] = []
+    monkeypatch.setattr(turns, "change", changes.append)
+    monkeypatch.setattr(Worker, "receive", lambda _self, _message: None)
+    pool = Pool(clock=Clock(), run_calls=Ear("Executor").ref)
+
+    for number in range(CROWD):
+        pool.run(Job(number))  # type: ignore[arg-type]
+    assert changes == []
+    for number in range(3):
+        pool.run(Job(number))  # type: ignore[arg-type]
+    assert changes == [1]
+    there = list(pool._busy)
+    for worker_ in there:
+        pool.free(worker_)
+    assert changes == [1, -1]
+
+    pool.stop()

@@ -1,0 +1,31 @@
+"""Turns are short as long as anybody computes, and as they were afterwards."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from a2mcp.host import turns
+
+
+def test_the_last_who_computes_gives_the_usual_turns_back() -> None:
+    """P4: blocks overlap on several threads, and end in any order."""
+    usual = sys.getswitchinterval()
+    with turns.short(), turns.short():
+        turns.change(1)
+        assert sys.getswitchinterval() == pytest.approx(turns.SHORT_S)
+    assert sys.getswitchinterval() == pytest.approx(turns.SHORT_S)
+    turns.change(-1)
+
+    assert sys.getswitchinterval() == pytest.approx(usual)
+    assert usual > turns.SHORT_S
+
+
+def test_a_block_that_breaks_counts_no_longer() -> None:
+    """Ours."""
+    usual = sys.getswitchinterval()
+    with pytest.raises(ZeroDivisionError), turns.short():
+        raise ZeroDivisionError
+
+    assert sys.getswitchinterval() == pytest.approx(usual)

@@ -1,0 +1,82 @@
+"""P4: one client cannot deny another a ping within a second, whatever it does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attacks
+import ping
+import pytest
+from harness import Daemon, running
+from inflight import WITH_TOOLS
+from warming import warmed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BOUND_S = 1.0
+P99_S = 0.1
+BEFORE_S = 0.5
+DURING_S = 2.0
+NOISE = 5
+"""Others use the machine, too: p99 may be this many times what a ping takes without an attack, or what a pause between
+two is too long. The bound has no such excuse."""
+STARVED, AGAIN = 0.4, 5
+"""Where others had the loop's processor for more of the time than this, it is measured again, and so many times."""
+
+ATTACKS = [
+    "come_and_reset", "come_and_go", "sit_there", "talk_rubbish", "guess_tokens", "ask_openly",
+    "drip_heads", "drip_bodies", "never_read", "promise_much",
+    "pipeline", "write_heads", "cut_small", "post_large", "post_dense", "open_sessions", "list_tools", "listen",
+    "hang", "work",
+    "many_ranges", "find_properties", "list_folders", "upload_halves",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the attacks use."""
+    made = tmp_path_factory.mktemp("ground")
+    ping.prepare(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def spare_mb() -> float:
+    """Threads for files and tools, what these load, and a heap that was large once. ``tests/soak`` shows that it stays so."""
+    return 30.0
+
+
+@pytest.fixture
+def warm(tmp_path: Path, ground: Path) -> Iterator[Daemon]:
+    """A daemon for one attack, with a share."""
+    with running(tmp_path / "home", argv=WITH_TOOLS) as daemon:
+        shared = daemon.session().call("xfer_share", path=str(ground / "share"))
+        assert shared.result["isError"] is False, shared.text
+        yield warmed(daemon)
+
+
+def test_every_attack_is_tried() -> None:
+    """Ours: none of ``attacks.py`` is forgotten."""
+    known = {name for name, value in vars(attacks).items() if getattr(value, "__doc__", None) and name.islower()}
+    assert {name for name in known if callable(vars(attacks)[name])} >= set(ATTACKS)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda name: f"{vars(attacks)[name].__doc__.partition(':')[0]} {name}")
+def test_pings_are_answered_in_time_during(warm: Daemon, ground: Path, attack: str, record_property: Any) -> None:
+    """P4, rows H, J, S, X and Z: p99 under 100 ms, and never a second."""
+    before = ping.feel(warm, BEFORE_S)
+    with ping.attacked(warm, attack, ground):
+        for _ in range(AGAIN):
+            during = ping.feel(warm, DURING_S)
+            if during.starved < STARVED:
+                break
+    record_property("before", str(before))
+    record_property("during", str(during))
+    print(f"{attack}: {during}; before: {before}")  # noqa: T201  # ``pytest -rP`` shows it.
+
+    if during.starved > STARVED:
+        pytest.skip("somebody else has the processor: what is measured is not the daemon")
+    assert during.worst < BOUND_S
+    assert during.p99 < max(P99_S, NOISE * before.p99, NOISE * during.noise)
