@@ -13,7 +13,7 @@ import msgspec
 from a2mcp.errors import A2mcpError
 from a2mcp.inference.conversation import Conversation
 from a2mcp.inference.questions import Question
-from a2mcp.inference.stage import Ended, Item, Step, Told, Waiter
+from a2mcp.inference.runner import Ended, Item, Step, Told, Waiter
 from a2mcp.tools.context import Ticket
 from a2mcp.tools.result import text
 from actors.kit import Actor
@@ -84,24 +84,24 @@ class Tend(Message, frozen=True):
     """Look for calls that have waited long enough."""
 
 
-Wish = Put | Ask | Answer | Watch | Cancel | Notice | Interrupt
+Request = Put | Ask | Answer | Watch | Cancel | Notice | Interrupt
 """What others want of a session."""
-Command = Wish | Stepped | TurnEnded | Tend
+Command = Request | Stepped | TurnEnded | Tend
 
 
-def see_to(conversation: Conversation, wish: Wish) -> None:
+def handle(conversation: Conversation, request: Request) -> None:
     """Do what is wanted; by whoever owns the conversation now. A call that it breaks for is answered so."""
     try:
-        _see_to(conversation, wish)
+        _handle(conversation, request)
     except A2mcpError as error:
-        ticket = ticket_of(wish)
+        ticket = ticket_of(request)
         if ticket is not None:
-            conversation.stage.answer((Told(ticket, text(str(error), is_error=True)),))
+            conversation.runner.answer((Told(ticket, text(str(error), is_error=True)),))
 
 
-def ticket_of(wish: Wish) -> Ticket | None:
-    """The call behind a wish."""
-    match wish:
+def ticket_of(request: Request) -> Ticket | None:
+    """The call behind a request."""
+    match request:
         case Put(item=Item(waiter=Waiter(ticket=ticket))) | Ask(question=Question(waiter=Waiter(ticket=ticket))):
             return ticket
         case Answer(ticket=ticket) | Watch(waiter=Waiter(ticket=ticket)) | Cancel(ticket=ticket):
@@ -109,8 +109,8 @@ def ticket_of(wish: Wish) -> Ticket | None:
     return None
 
 
-def _see_to(conversation: Conversation, wish: Wish) -> None:
-    match wish:
+def _handle(conversation: Conversation, request: Request) -> None:
+    match request:
         case Put(item=item):
             conversation.put(item)
         case Ask(question=question):
@@ -126,17 +126,17 @@ def _see_to(conversation: Conversation, wish: Wish) -> None:
         case Interrupt(why=why):
             conversation.interrupt(why)
         case _:
-            assert_never(wish)
+            assert_never(request)
 
 
-class Life(msgspec.Struct):
+class LiveSession(msgspec.Struct):
     """What outlives the actor of a session."""
 
     conversation: Conversation
     mailbox: Mailbox
     sent: int = 0
-    """Wishes that were left in the mailbox; by whoever leaves them."""
-    seen_to: int = 0
+    """Requests that were left in the mailbox; by whoever leaves them."""
+    handled: int = 0
     """Those of them that were taken out; by the actor."""
 
 
@@ -145,29 +145,29 @@ class Agent(Actor[Command]):
 
     Args:
         mailbox: made by ``mailbox_for``.
-        life: what outlives the actor.
-        rested: is told how many wishes were seen to whenever nothing goes on; must not block.
+        live: what outlives the actor.
+        went_idle: is told how many requests were handled whenever nothing goes on; must not block.
     """
 
     MAILBOX: ClassVar[int] = 4096
 
-    def __init__(self, mailbox: Mailbox, *, life: Life, rested: Callable[[Life, int], None]) -> None:
+    def __init__(self, mailbox: Mailbox, *, live: LiveSession, went_idle: Callable[[LiveSession, int], None]) -> None:
         super().__init__(mailbox)
-        self._life = life
-        self._rested = rested
+        self._live = live
+        self._went_idle = went_idle
 
     def receive(self, message: Command) -> None:
         """Have the conversation go on."""
-        life = self._life
+        live = self._live
         match message:
             case Stepped(step=step):
-                life.conversation.stepped(step)
+                live.conversation.stepped(step)
             case TurnEnded(ended=ended):
-                life.conversation.ended(ended)
+                live.conversation.ended(ended)
             case Tend():
-                life.conversation.tend()
+                live.conversation.tend()
             case _:
-                life.seen_to += 1
-                see_to(life.conversation, message)
-        if not life.conversation.running:
-            self._rested(life, life.seen_to)
+                live.handled += 1
+                handle(live.conversation, message)
+        if not live.conversation.running:
+            self._went_idle(live, live.handled)

@@ -1,7 +1,7 @@
 """The agents: the one that owns every session, so that a prompt, an answer and the end of a turn come in one order.
 
-A thin shell around ``House``. Between turns a session is looked after here. So whether a turn may begin is decided here
-first, and one that is refused costs no thread. Calls are answered here, behind what is kept.
+A thin shell around ``AgentSessions``. Between turns a session is looked after here. So whether a turn may begin is
+decided here first, and one that is refused costs no thread. Calls are answered here, behind what is kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from a2mcp.inference import replies
 from a2mcp.inference.admission import can_be_asked
 from a2mcp.inference.ledger import Spent
 from a2mcp.inference.questions import Question
-from a2mcp.inference.stage import Item, Line, Told, Waiter
+from a2mcp.inference.runner import Item, Line, Told, Waiter
 from a2mcp.inference.transcript import MAIN, Entry, Kind, Session, State, title_of
 from a2mcp.inference.transcripts import Happened
 from a2mcp.policy.waiting import random_id
@@ -25,8 +25,8 @@ from a2mcp.tools.context import SILENT, Teller, Ticket
 from a2mcp.tools.result import text
 from a2mcp.types import SessionId
 from actors import agent
-from actors.agent import Life
-from actors.house import House
+from actors.agent import LiveSession
+from actors.agentsessions import AgentSessions
 from actors.jobs import Finish
 from actors.kit import Actor
 from actors.ref import Ask, Mailbox, Message, Ref
@@ -63,11 +63,11 @@ class Tell(Message, frozen=True):
     told: tuple[Told, ...]
 
 
-class Rested(Message, frozen=True):
+class WentIdle(Message, frozen=True):
     """Nothing goes on in a session any more, if its actor has seen to all that it was left."""
 
-    life: Life
-    seen_to: int
+    live: LiveSession
+    handled: int
 
 
 class Tend(Message, frozen=True):
@@ -102,30 +102,30 @@ class GetTail(Ask["tuple[Session, tuple[Entry, ...]] | None"], frozen=True):
     count: int
 
 
-Command = Serve | Keep | Tell | Rested | Tend | StopAll | Notice | Spend | GetSessions | GetTail
+Command = Serve | Keep | Tell | WentIdle | Tend | StopAll | Notice | Spend | GetSessions | GetTail
 
 
 class Agents(Actor[Command]):
-    """Owns the house.
+    """Owns the sessions of agents.
 
     Args:
         mailbox: made by ``mailbox_for``.
-        house: every session.
+        agent_sessions: every session.
         clock: for how long calls wait.
     """
 
     MAILBOX: ClassVar[int] = 65_536
 
-    def __init__(self, mailbox: Mailbox, *, house: House, clock: Clock) -> None:
+    def __init__(self, mailbox: Mailbox, *, agent_sessions: AgentSessions, clock: Clock) -> None:
         super().__init__(mailbox)
-        self._house = house
+        self._sessions = agent_sessions
         self._clock = clock
 
     def on_start(self) -> None:
         """End what a killed daemon left, and know what it spent today; nothing is touched where there is no agent."""
-        if can_be_asked(self._house.around.admission.registry):
+        if can_be_asked(self._sessions.services.admission.registry):
             with contextlib.suppress(CannotKeep):  # Has been said; whoever runs an agent is told again.
-                self._house.open()
+                self._sessions.open()
 
     def receive(self, message: Command) -> object:  # noqa: C901  # One arm a message.
         """Look after sessions."""
@@ -133,33 +133,33 @@ class Agents(Actor[Command]):
             case Serve():
                 self._serve(message)
             case Keep(happened=happened):
-                self._house.keep_quietly(happened)
+                self._sessions.keep_quietly(happened)
             case Tell(told=told):
-                self._house.tell(told)
-            case Rested(life=life, seen_to=seen_to):
-                self._house.rested(life, seen_to)
+                self._sessions.tell(told)
+            case WentIdle(live=live, handled=handled):
+                self._sessions.went_idle(live, handled)
             case Tend():
-                self._house.tend()
+                self._sessions.tend()
             case StopAll():
-                self._house.interrupt(INTERRUPTED)
+                self._sessions.interrupt(INTERRUPTED)
             case Notice(text=said, wake=wake):
-                self._house.wish(self._house.find(MAIN), agent.Notice(said, wake))
+                self._sessions.submit(self._sessions.find(MAIN), agent.Notice(said, wake))
             case Spend(spent=spent):
-                self._house.spend(spent)
+                self._sessions.spend(spent)
             case GetSessions():
-                return tuple(self._house.transcripts.sessions())
+                return tuple(self._sessions.transcripts.sessions())
             case GetTail(session=session, count=count):
-                return self._house.tail(session, count)
+                return self._sessions.tail(session, count)
             case _:
                 assert_never(message)
         return None
 
     def on_stop(self) -> None:
         """Let the sessions' actors end, keep what they still leave, and let go of the file."""
-        self._house.halt()
+        self._sessions.halt()
         while not self.mailbox.empty():
             self.handle_one(self.mailbox.get_nowait())
-        self._house.transcripts.close()
+        self._sessions.transcripts.close()
 
     # --- the tools ----------------------------------------------------------------------------------------------------
 
@@ -169,47 +169,47 @@ class Agents(Actor[Command]):
             case tools.RunParams(prompt=prompt, model=model):
                 self._run(message, prompt, model)
             case tools.ContinueParams(session=session, prompt=prompt):
-                self._wish(session, agent.Put(self._prompt(message, prompt, params.wait)))
+                self._submit(session, agent.Put(self._prompt(message, prompt, params.wait)))
             case tools.WaitParams(session=session, wait=wait):
-                self._wish(session, agent.Watch(self._waiter(message, wait)))
+                self._submit(session, agent.Watch(self._waiter(message, wait)))
             case tools.AskParams(session=session):
-                self._wish(session, agent.Ask(self._question(message, params)))
+                self._submit(session, agent.Ask(self._question(message, params)))
             case tools.CancelParams(session=session):
-                self._wish(session, agent.Cancel(message.ticket))
+                self._submit(session, agent.Cancel(message.ticket))
             case tools.AnswerParams(id=question, text=answer):
-                self._wish(_own_session(message.ticket), agent.Answer(message.ticket, question, answer))
+                self._submit(_own_session(message.ticket), agent.Answer(message.ticket, question, answer))
             case tools.ReadParams():
                 self._read(message, params)
             case tools.ListParams():
                 self._list(message, params)
             case tools.StatusParams():
-                message.finish(message.ticket, replies.status(self._house.facts()))
+                message.finish(message.ticket, replies.status(self._sessions.facts()))
             case _:
                 assert_never(params)
 
     def _run(self, message: Serve, prompt: str, model: str | None) -> None:
-        registry = self._house.around.admission.registry
+        registry = self._sessions.services.admission.registry
         if model is not None and registry.find(model) is None:
             known = ", ".join(row.ref for row in registry.rows() if row.usable)
             raise BadArgument("model", "the name of a model", f"'{model[:80]}'", hint=f"There are: {known}.")
-        session = self._house.make(title=title_of(prompt), client=_client(message.ticket), model=model)
+        session = self._sessions.make(title=title_of(prompt), client=_client(message.ticket), model=model)
         wait = cast("tools.RunParams", message.params).wait
-        self._house.wish(session, agent.Put(self._prompt(message, prompt, wait)))
+        self._sessions.submit(session, agent.Put(self._prompt(message, prompt, wait)))
 
-    def _wish(self, session: str, wish: agent.Wish) -> None:
-        self._house.wish(self._house.find(SessionId(session)), wish)
+    def _submit(self, session: str, request: agent.Request) -> None:
+        self._sessions.submit(self._sessions.find(SessionId(session)), request)
 
     def _read(self, message: Serve, params: tools.ReadParams) -> None:
-        session = self._house.find(SessionId(params.session))
+        session = self._sessions.find(SessionId(params.session))
         after = params.after if params.after >= 0 else max(0, session.entries + params.after)
-        entries = self._house.transcripts.window(session.id, after, params.limit)
+        entries = self._sessions.transcripts.window(session.id, after, params.limit)
         message.finish(message.ticket, replies.window(session, entries, replies.LONGEST))
 
     def _list(self, message: Serve, params: tools.ListParams) -> None:
         wanted = (params.query or "").casefold()
         found = [
             session
-            for session in sorted(self._house.transcripts.sessions(), key=_place, reverse=True)
+            for session in sorted(self._sessions.transcripts.sessions(), key=_place, reverse=True)
             if wanted in session.title.casefold()
             and (not params.running or session.state is State.RUNNING)
             and (params.cursor is None or _place(session) < params.cursor)

@@ -43,13 +43,13 @@ from a2mcp.tools.agents import AgentHost
 from a2mcp.tools.builtin import builtin_tools
 from a2mcp.tools.registry import LocalHost, Registry
 from a2mcp.tools.xfer import BridgeHost
-from actors import household, jobs, sessions, spoken
+from actors import agentwiring, console, jobs, sessions
 from actors import system as systems
 from actors.doors import listen, measure, threads
-from actors.ground import Ground
 from actors.inference import stocked
 from actors.observing import Warnings
 from actors.operator import Operator
+from actors.setup import Setup
 
 if TYPE_CHECKING:
     import socket
@@ -112,7 +112,7 @@ class Daemon:
         resources = Resources(self._views(), files="read" in settings.tools.names)
         room = measure(settings)
         self._system = systems.start(
-            Ground(
+            Setup(
                 home=home,
                 settings=settings,
                 registry=registry,
@@ -193,7 +193,7 @@ class Daemon:
                 self._operator_server.start()
                 self._event_server.start()
             logging.getLogger("a2mcp").addHandler(self._warnings)
-            spoken.say(self._greeting)
+            console.say(self._greeting)
             # What is there now stays for good: the collector need not look at it again and again.
             gc.collect()
             gc.freeze()
@@ -208,8 +208,8 @@ class Daemon:
         return Views(
             status=lambda: self._operator.facts(),  # noqa: PLW0108  # There is no operator yet.
             sessions=lambda: sessions.alive(self._system.refs.sessions),
-            agents=lambda: household.shown(self._system.refs),
-            agent=lambda session, count: household.shown_closely(self._system.refs, session, count),
+            agents=lambda: agentwiring.shown(self._system.refs),
+            agent=lambda session, count: agentwiring.shown_closely(self._system.refs, session, count),
             job=lambda job: jobs.report(self._system.refs.jobs, job),
             audit=self._home.audit,
             secret=lambda: self._operator.token(),  # noqa: PLW0108  # As above.
@@ -261,7 +261,7 @@ class Daemon:
             self._page.close()
             self._server.drain()
             if self._drain_s and (waiting := self._system.front.unanswered):
-                sys.stderr.write(f"[a2mcp] {spoken.wait_line(waiting, self._drain_s)}\n")
+                sys.stderr.write(f"[a2mcp] {console.wait_line(waiting, self._drain_s)}\n")
         if self._server.quiet and not self._system.front.unanswered:
             self._server.finish()
         elif now >= self._deadline:

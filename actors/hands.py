@@ -16,7 +16,7 @@ import msgspec
 
 from a2mcp.errors import A2mcpError
 from a2mcp.inference.ledger import Spent
-from a2mcp.inference.stage import Handed, Step
+from a2mcp.inference.runner import Handed, Step
 from a2mcp.masking import MASK, mask
 from a2mcp.protocol.caller import Caller
 from a2mcp.protocol.exchange import Exchange
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from a2mcp.inference.admission import Admission
-    from a2mcp.inference.stage import Item
+    from a2mcp.inference.runner import Item
     from a2mcp.protocol.response import Response
     from a2mcp.types import SessionId
 

@@ -10,11 +10,11 @@ from a2mcp.protocol.interviews import Interviews
 from a2mcp.xfer.owner import Owner
 from actors import audit, executor
 from actors.agents import Agents
+from actors.agentwiring import offer
 from actors.audit import AuditWriter
 from actors.executor import Executor
 from actors.fetcher import Fetcher
 from actors.gate import Gate
-from actors.household import offer
 from actors.inference import Inference
 from actors.jobs import Jobs
 from actors.pool import Pool
@@ -32,35 +32,37 @@ if TYPE_CHECKING:
     from a2mcp.tools.result import Result
     from a2mcp.tunnel.passage import Sign
     from a2mcp.xfer.owner import Stand
+    from actors.agentsessions import AgentSessions
     from actors.contexts import ContextFor
-    from actors.ground import Ground, Refs, State
-    from actors.house import House
     from actors.kit import Actor
     from actors.ref import Mailbox
+    from actors.setup import Refs, Setup, State
 
     Maker = Callable[[Any], Actor[Any]]
 
 
-def makers(ground: Ground, refs: Refs, state: State, house: House, context_for: ContextFor) -> tuple[Maker, ...]:
+def makers(
+    setup: Setup, refs: Refs, state: State, agent_sessions: AgentSessions, context_for: ContextFor
+) -> tuple[Maker, ...]:
     """What makes each actor, now and after each death, in the order of ``ORDER``."""
     news = state.seen.news
     return (
         state.seen.make,
-        partial(AuditWriter, journal=state.journal, clock=ground.clock, written=news.written),
+        partial(AuditWriter, journal=state.journal, clock=setup.clock, written=news.written),
         partial(Jobs, runs=state.runs, finish=partial(finish, refs)),
         partial(Gate, waiting=state.waiting, grants=state.grants, news=news),
         partial(Fetcher, programs=state.programs, audit_writer=refs.audit),
-        _tunnel(ground, refs, state.sign),
-        _xfer(ground, refs, state.sign, state.stand),
+        _tunnel(setup, refs, state.sign),
+        _xfer(setup, refs, state.sign, state.stand),
         partial(
             Inference,
-            models=ground.models,
+            models=setup.models,
             me=refs.inference,
             audit_writer=refs.audit,
-            looked=partial(offer, ground),
+            looked=partial(offer, setup),
         ),
-        partial(Agents, house=house, clock=ground.clock),
-        _executor(ground, refs, state, house, context_for),
+        partial(Agents, agent_sessions=agent_sessions, clock=setup.clock),
+        _executor(setup, refs, state, agent_sessions, context_for),
         partial(
             Sessions,
             table=state.sessions,
@@ -77,26 +79,26 @@ def finish(refs: Refs, ticket: Ticket, result: Result, *, ended: str | None = No
     audit.finish(refs.audit, cast("Call", ticket), result, ended=ended)
 
 
-def _tunnel(ground: Ground, refs: Refs, sign: Sign) -> Callable[[Mailbox], Tunnel]:
+def _tunnel(setup: Setup, refs: Refs, sign: Sign) -> Callable[[Mailbox], Tunnel]:
     line = Line(
-        origin=ground.origin,
-        hosts=ground.hosts,
-        names=(ground.settings.host, *ground.settings.allowed_hosts),
+        origin=setup.origin,
+        hosts=setup.hosts,
+        names=(setup.settings.host, *setup.settings.allowed_hosts),
         sign=sign,
-        clock=ground.clock,
+        clock=setup.clock,
         refs=(refs.tunnel, refs.fetcher, refs.audit),
     )
     return partial(Tunnel, line=line)
 
 
-def _xfer(ground: Ground, refs: Refs, sign: Sign, stand: Stand) -> Callable[[Mailbox], Xfer]:
+def _xfer(setup: Setup, refs: Refs, sign: Sign, stand: Stand) -> Callable[[Mailbox], Xfer]:
     record = partial(audit.record, refs.audit, "xfer")
     sharing = Sharing(
-        owner=Owner(stand, ground.clock, port=int(ground.origin.rpartition(":")[2]), record=record),
+        owner=Owner(stand, setup.clock, port=int(setup.origin.rpartition(":")[2]), record=record),
         stand=stand,
-        origin=ground.origin,
+        origin=setup.origin,
         public=lambda: sign.url,
-        clock=ground.clock,
+        clock=setup.clock,
         finish=partial(finish, refs),
         me=refs.xfer,
         fetcher=refs.fetcher,
@@ -105,12 +107,12 @@ def _xfer(ground: Ground, refs: Refs, sign: Sign, stand: Stand) -> Callable[[Mai
 
 
 def _executor(
-    ground: Ground, refs: Refs, state: State, house: House, context_for: ContextFor
+    setup: Setup, refs: Refs, state: State, agent_sessions: AgentSessions, context_for: ContextFor
 ) -> Callable[[Mailbox], Executor]:
-    sampling = Sampling(ground.models.registry, house.around.sample, partial(executor.sampled, refs.executor))
+    sampling = Sampling(setup.models.registry, agent_sessions.services.sample, partial(executor.sampled, refs.executor))
     around = Surroundings(
-        registry=ground.registry,
-        approval=ground.settings.approval,
+        registry=setup.registry,
+        approval=setup.settings.approval,
         grants=state.grants,
         context_for=context_for,
         audit_writer=refs.audit,
@@ -118,8 +120,8 @@ def _executor(
         jobs=refs.jobs,
         interviews=Interviews(state.tokens, partial(executor.cancel, refs.executor), sampling.possible),
         sampling=sampling,
-        withdraw=house.samples.withdraw,
-        desk=Desk(ground.library),
+        withdraw=agent_sessions.samples.withdraw,
+        desk=Desk(setup.library),
     )
-    pool = Pool(clock=ground.clock, run_calls=refs.executor)
+    pool = Pool(clock=setup.clock, run_calls=refs.executor)
     return partial(Executor, running=Running(), pool=pool, around=around)

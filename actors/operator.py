@@ -101,7 +101,7 @@ class Operator(Deskwork):
             orphans=commands.orphans,
             audit=AuditFacts(written=counts.written, failures=counts.failures, last=last.seq, hash=last.hash.decode()),
             tunnel=self._system.tunnel.facts,
-            agent=self._system.house.facts(),
+            agent=self._system.agent_sessions.facts(),
             downloading=self._system.programs.downloading(),
             host_llm=self.host_llm(),
             stopping=self._system.front.stopping,

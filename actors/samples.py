@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from a2mcp.inference.ledger import Spent
-    from a2mcp.inference.stage import Step
+    from a2mcp.inference.runner import Step
     from a2mcp.tools.context import Ticket
     from a2mcp.tools.result import Result
     from a2mcp.tools.sampling import Sampled
     from a2mcp.types import CallId
-    from actors.player import Around
+    from actors.turnrunner import Services
     from actors.turns import Run
 
     Complete = Callable[[Ticket, Result | Encoded], None]
@@ -40,13 +40,13 @@ class Samples:
     """The questions that are asked now.
 
     Args:
-        around: what they are asked with.
+        services: what they are asked with.
         complete: completes a call.
         spent: is told what each has cost.
     """
 
-    def __init__(self, around: Around, complete: Complete, spent: Callable[[Spent], None]) -> None:
-        self._around = around
+    def __init__(self, services: Services, complete: Complete, spent: Callable[[Spent], None]) -> None:
+        self._services = services
         self._complete = complete
         self._spent = spent
         self._runs: dict[CallId, Run] = {}
@@ -58,13 +58,15 @@ class Samples:
             CannotInfer: no model may or can be asked.
             ToolError: too many are asked already.
         """
-        self._around.admission.check(None)
+        self._services.admission.check(None)
         if len(self._runs) >= MOST:
             raise ToolError(f"{MOST} questions to models are open.", hint="Try again in a moment.")
-        around = self._around
-        hands = Hands(SessionId(SAMPLE), None, around.admission, around.call_tool, around.retries_now, self._stepped)
+        services = self._services
+        hands = Hands(
+            SessionId(SAMPLE), None, services.admission, services.call_tool, services.retries_now, self._stepped
+        )
         try:
-            self._runs[ticket.call_id] = self._around.turns.begin(
+            self._runs[ticket.call_id] = self._services.turns.begin(
                 partial(self._work, ticket, asked, hands), partial(self._end, ticket, "The question was withdrawn.")
             )
         except RuntimeError as cause:

@@ -1,6 +1,6 @@
 """Puts the actors together: the order in which they start, which is the reverse of the one in which they stop.
 
-State is made in ``ground.py`` and handed to the actors in ``makers.py``, so that it outlives a restart. Whoever is told
+State is made in ``setup.py`` and handed to the actors in ``makers.py``, so that it outlives a restart. Whoever is told
 things starts before whoever tells them.
 """
 
@@ -18,6 +18,8 @@ from actors import agents, executor, gate, inference, jobs, tunnel, xfer
 from actors.admission import Admission
 from actors.agentport import Port as AgentsPort
 from actors.agents import Agents
+from actors.agentsessions import AgentSessions
+from actors.agentwiring import agent_sessions_for, offer, warn
 from actors.audit import AuditWriter
 from actors.contexts import contexts
 from actors.events import Events, Publisher
@@ -25,9 +27,6 @@ from actors.executor import Executor
 from actors.fetcher import Fetcher
 from actors.front import Front, Ways
 from actors.gate import Gate
-from actors.ground import Ground, Refs, State, state_for
-from actors.house import House
-from actors.household import household, offer, warn
 from actors.inference import Inference
 from actors.jobport import Port as JobsPort
 from actors.jobs import Jobs
@@ -36,6 +35,7 @@ from actors.makers import finish, makers
 from actors.observing import Lookout, Sizes
 from actors.ref import Ref
 from actors.sessions import Sessions
+from actors.setup import Refs, Setup, State, state_for
 from actors.supervisor import Child, Supervisor, look
 from actors.tunnel import Tunnel
 from actors.xfer import Xfer
@@ -82,7 +82,7 @@ class System(msgspec.Struct, frozen=True):
     news: Publisher
     models: Models
     """What the host may ask, and the switch that denies it."""
-    house: House
+    agent_sessions: AgentSessions
     """The sessions of agents, for whoever wants to know how many and what they cost."""
     approval_s: float | None
 
@@ -94,7 +94,7 @@ class System(msgspec.Struct, frozen=True):
         if self.approval_s is not None:
             gate.expire(self.refs.gate, self.approval_s)
         xfer.tend(self.refs.xfer, self.stand)
-        if self.house.live:
+        if self.agent_sessions.live:
             agents.tend(self.refs.agents)
         look(self.supervisor)
 
@@ -121,72 +121,72 @@ class System(msgspec.Struct, frozen=True):
         self.supervisor.stop_children()
 
 
-def start(ground: Ground) -> System:
+def start(setup: Setup) -> System:
     """Start every actor; the system is ready when this returns."""
     boxes: dict[type[Actor[Any]], Mailbox] = {kind: kind.mailbox_for(kind.__name__) for kind in ORDER}
     refs = Refs(*(Ref(box) for box in boxes.values()))
-    state = state_for(ground, refs)
-    # Each of the three needs the next: calls are made through the front, by a house that tools can reach.
-    front = _front(ground, refs, lambda call: context_for(call), state.tokens)  # noqa: PLW0108  # It comes below.
-    house = household(ground, refs, front)
-    context_for = _context_for(ground, refs, state.runs, house)
-    supervisor = Supervisor(Supervisor.mailbox_for("Supervisor"), clock=ground.clock, give_up=ground.give_up)
+    state = state_for(setup, refs)
+    # Each of the three needs the next: calls are made through the front, for sessions that tools can reach.
+    front = _front(setup, refs, lambda call: context_for(call), state.tokens)  # noqa: PLW0108  # It comes below.
+    agent_sessions = agent_sessions_for(setup, refs, front)
+    context_for = _context_for(setup, refs, state.runs, agent_sessions)
+    supervisor = Supervisor(Supervisor.mailbox_for("Supervisor"), clock=setup.clock, give_up=setup.give_up)
     supervisor.start_children(
         [
             Child(box, make)
-            for box, make in zip(boxes.values(), makers(ground, refs, state, house, context_for), strict=True)
+            for box, make in zip(boxes.values(), makers(setup, refs, state, agent_sessions, context_for), strict=True)
         ]
     )
-    if ground.settings.host_llm == "deny":
+    if setup.settings.host_llm == "deny":
         inference.begin(refs.inference)
-    warn(ground)
-    offer(ground)
-    sizes = _sizes(ground, state, house, tuple(boxes.values()))
+    warn(setup)
+    offer(setup)
+    sizes = _sizes(setup, state, agent_sessions, tuple(boxes.values()))
     return System(
         front=front,
         refs=refs,
         supervisor=supervisor,
-        clock=ground.clock,
+        clock=setup.clock,
         programs=state.programs,
         tunnel=state.sign,
         stand=state.stand,
-        lookout=Lookout(refs.events, state.seen.state, supervisor, front, sizes, ground.clock),
+        lookout=Lookout(refs.events, state.seen.state, supervisor, front, sizes, setup.clock),
         news=state.seen.news,
-        models=ground.models,
-        house=house,
-        approval_s=ground.settings.approval.timeout_s,
+        models=setup.models,
+        agent_sessions=agent_sessions,
+        approval_s=setup.settings.approval.timeout_s,
     )
 
 
-def _sizes(ground: Ground, state: State, house: House, mailboxes: tuple[Mailbox, ...]) -> Sizes:
+def _sizes(setup: Setup, state: State, agent_sessions: AgentSessions, mailboxes: tuple[Mailbox, ...]) -> Sizes:
     return Sizes(
         mailboxes=mailboxes,
         journal=state.journal,
         sessions=state.sessions,
         waiting=state.waiting,
         runs=state.runs,
-        guests=ground.room.guests,
+        guests=setup.room.guests,
         transfers=state.stand.transfers,
-        switch=ground.models.switch,
-        agent=house.facts,
+        switch=setup.models.switch,
+        agent=agent_sessions.facts,
     )
 
 
-def _context_for(ground: Ground, refs: Refs, runs: Runs, house: House) -> ContextFor:
-    commands, shares = JobsPort(refs.jobs, runs.room), xfer.Port(refs.xfer, ground.clock)
-    port = AgentsPort(refs.agents, partial(finish, refs), house.samples)
-    return contexts(ground.settings, ground.home.root, ground.clock, commands, shares, port)
+def _context_for(setup: Setup, refs: Refs, runs: Runs, agent_sessions: AgentSessions) -> ContextFor:
+    commands, shares = JobsPort(refs.jobs, runs.room), xfer.Port(refs.xfer, setup.clock)
+    port = AgentsPort(refs.agents, partial(finish, refs), agent_sessions.samples)
+    return contexts(setup.settings, setup.home.root, setup.clock, commands, shares, port)
 
 
-def _front(ground: Ground, refs: Refs, context_for: ContextFor, tokens: StateTokens) -> Front:
-    admission = Admission(run_calls=refs.executor, room=ground.room, clock=ground.clock)
+def _front(setup: Setup, refs: Refs, context_for: ContextFor, tokens: StateTokens) -> Front:
+    admission = Admission(run_calls=refs.executor, room=setup.room, clock=setup.clock)
     ways = Ways(
         sessions=refs.sessions,
         audit=refs.audit,
         executor=refs.executor,
         inference=refs.inference,
-        registry=ground.registry,
-        library=ground.library,
+        registry=setup.registry,
+        library=setup.library,
         tokens=tokens,
         context_for=context_for,
     )

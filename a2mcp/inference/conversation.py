@@ -1,7 +1,7 @@
 """One agent's session while something happens in it: its turn, what waits for the next one, and who waits for either.
 
 Owns the order of prompts, questions and answers. Does not know how a turn is run or where anything is kept: both are
-behind ``Stage``. Not thread-safe; one owner. A turn is given all that waits for it at once.
+behind ``Runner``. Not thread-safe; one owner. A turn is given all that waits for it at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from a2mcp.clock import Clock, iso
 from a2mcp.errors import A2mcpError, ToolError
 from a2mcp.inference import replies
 from a2mcp.inference.ledger import Spent
-from a2mcp.inference.stage import Ended, Item, Line, Stage, Step, Told, Waiter
+from a2mcp.inference.runner import Ended, Item, Line, Runner, Step, Told, Waiter
 from a2mcp.inference.transcript import Entry, Kind, Outcome, Session, State
 from a2mcp.inference.transcripts import Happened
 from a2mcp.masking import mask
@@ -39,13 +39,13 @@ class Conversation:
 
     Args:
         session: its facts.
-        stage: what it is played on.
+        runner: takes its turns.
         clock: for the times of entries.
     """
 
-    def __init__(self, session: Session, stage: Stage, clock: Clock) -> None:
+    def __init__(self, session: Session, runner: Runner, clock: Clock) -> None:
         self.session = session
-        self.stage = stage
+        self.runner = runner
         self._clock = clock
         self._inbox: list[Item] = []
         self._turn: list[Waiter] = []
@@ -97,7 +97,7 @@ class Conversation:
         self._questions[question.id] = question
         if self.running:
             # In this order: whoever sees it in the transcript may count on the turn's next request having it.
-            self.stage.tell(question.item)
+            self.runner.tell(question.item)
             self._write((question.item.line,))
         else:
             self._begin([question.item])
@@ -124,7 +124,7 @@ class Conversation:
         """End the running turn; what waits for the next one begins it."""
         if self.running:
             self._cancelling.append(ticket)
-            self.stage.stop()
+            self.runner.stop()
         else:
             self._tell(Told(ticket, replies.nothing_to_cancel(self.session)))
 
@@ -140,7 +140,7 @@ class Conversation:
         """End the running turn because the daemon stops."""
         self._cut = why
         if self.running:
-            self.stage.stop()
+            self.runner.stop()
 
     def tend(self) -> None:
         """Tell those who have waited long enough how things stand."""
@@ -208,7 +208,7 @@ class Conversation:
         self.session = replace(self.session, turns=self.session.turns + 1, woken=woken, updated_at=self._now())
         self._awake = False
         try:
-            self.stage.admit()
+            self.runner.admit()
         except A2mcpError as error:
             self._refuse(lines, waiters, error)
             return
@@ -218,7 +218,7 @@ class Conversation:
         self._write(lines)
         self.tend()  # Who would wait for nothing is answered at once.
         # The last step: from here on the turn, and whoever is told of it, may be on another thread.
-        self.stage.begin(prompt)
+        self.runner.begin(prompt)
 
     def _refuse(self, lines: tuple[Line, ...], waiters: list[Waiter], error: A2mcpError) -> None:
         """A refused turn is a turn: what was asked, and why nothing came of it, are in the transcript."""
@@ -253,11 +253,11 @@ class Conversation:
             for number, line in enumerate(lines, seq + 1)
         )
         self.session = replace(self.session, entries=seq + len(lines))
-        self.stage.keep(Happened(session=self.session, entries=entries, messages=messages, spent=spent))
+        self.runner.keep(Happened(session=self.session, entries=entries, messages=messages, spent=spent))
 
     def _tell(self, *told: Told) -> None:
         if told:
-            self.stage.answer(told)
+            self.runner.answer(told)
 
     def _now(self) -> str:
         return iso(self._clock.now())

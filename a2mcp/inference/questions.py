@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from a2mcp.inference.stage import Item, Line, Waiter
+from a2mcp.inference.runner import Item, Line, Waiter
 from a2mcp.inference.transcript import Kind
 
 _ASKED: Final = """\

@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, 
 from a2mcp.errors import A2mcpError, CannotInfer
 from a2mcp.inference import attempts
 from a2mcp.inference.ledger import Spent
-from a2mcp.inference.stage import Step
+from a2mcp.inference.runner import Step
 from a2mcp.tools.sampling import answer
 
 if TYPE_CHECKING:

@@ -27,13 +27,13 @@ from pydantic_ai.usage import UsageLimits
 from a2mcp.errors import A2mcpError, BudgetSpent, InferenceDenied
 from a2mcp.inference import attempts
 from a2mcp.inference.ledger import Spent
-from a2mcp.inference.stage import Ended, Line, Step
+from a2mcp.inference.runner import Ended, Line, Step
 from a2mcp.inference.transcript import Kind, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from a2mcp.inference.stage import Handed, Item
+    from a2mcp.inference.runner import Handed, Item
     from a2mcp.tools.spec import ToolSpec
 
 

@@ -84,7 +84,7 @@ def test_a_call_of_the_agent_waits_at_the_gate_for_the_operator(tmp_path: Path) 
     step = use("write", path=str(tmp_path / "new.txt"), content="x")
     with hosting(tmp_path / "home", step, Say("Tried."), settings=settings) as agents:
         session = agents.run(wait=0)["structuredContent"]["session"]
-        (waiting,) = until(lambda: approvals(agents), what="an approval")
+        (waiting,) = until(lambda: approvals(agents), what="an approval", seconds=60)
         assert (waiting["tool"], waiting["client"], waiting["session_id"]) == ("write", "agent", session)
         assert not (tmp_path / "new.txt").exists()
         assert agents.sink.count == 1

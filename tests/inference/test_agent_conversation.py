@@ -14,7 +14,7 @@ from a2mcp.inference import conversation as module
 from a2mcp.inference.conversation import Conversation
 from a2mcp.inference.ledger import Spent
 from a2mcp.inference.questions import Question
-from a2mcp.inference.stage import Ended, Item, Line, Step, Told, Waiter
+from a2mcp.inference.runner import Ended, Item, Line, Step, Told, Waiter
 from a2mcp.inference.transcript import Entry, Kind, Outcome, new_session
 from a2mcp.inference.transcripts import Happened
 from a2mcp.types import CallId, SessionId
@@ -37,7 +37,7 @@ class Ticket:
         self.session_id = None
 
 
-class Stage:
+class Runner:
     """Remembers what it is asked to do."""
 
     def __init__(self) -> None:
@@ -73,13 +73,13 @@ class Stage:
 
 
 class Played:
-    """A conversation on that stage."""
+    """A conversation with that runner."""
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.stage = Stage()
+        self.runner = Runner()
         facts = new_session(SessionId("a1"), "2026-11-30T12:00:00.000Z", title="t", client=None, model=None)
-        self.it = Conversation(facts, self.stage, self.clock)
+        self.it = Conversation(facts, self.runner, self.clock)
         self.names: list[str] = []
 
     def waiter(self, wait: float = 60.0) -> Waiter:
@@ -99,11 +99,11 @@ class Played:
         self.it.ended(Ended(outcome=outcome, answer=answer, unread=unread))
 
     def said(self, ticket: str) -> str:
-        return str(self.stage.told[ticket].content[0].text)
+        return str(self.runner.told[ticket].content[0].text)
 
     @property
     def kinds(self) -> list[Kind]:
-        return [entry.kind for entry in self.stage.entries]
+        return [entry.kind for entry in self.runner.entries]
 
 
 @pytest.fixture
@@ -114,14 +114,14 @@ def played() -> Played:
 def test_a_prompt_begins_a_turn_and_is_answered_at_its_end(played: Played) -> None:
     """Source: issue, point 2."""
     ticket = played.put("go")
-    assert (played.stage.begun, played.it.running) == (["go"], True)
+    assert (played.runner.begun, played.it.running) == (["go"], True)
     played.it.stepped(Step(lines=(Line(kind=Kind.SAID, text="hm"),), spent=Spent(requests=1)))
-    assert ticket not in played.stage.told
+    assert ticket not in played.runner.told
     played.end(answer="done it")
 
     assert played.said(ticket).startswith("done it")
     assert played.kinds == [Kind.PROMPT, Kind.SAID, Kind.END]
-    assert [entry.seq for entry in played.stage.entries] == [1, 2, 3]
+    assert [entry.seq for entry in played.runner.entries] == [1, 2, 3]
     assert played.it.session.spent == Spent(requests=1)
 
 
@@ -130,7 +130,7 @@ def test_what_comes_during_a_turn_waits_and_is_put_together(played: Played) -> N
     first, second, third = played.put("1"), played.put("2"), played.put("3")
     played.end(answer="one")
     assert played.said(first).startswith("one")
-    assert played.stage.begun == ["1", "2\n\n3"]
+    assert played.runner.begun == ["1", "2\n\n3"]
     played.end(answer="both")
 
     assert played.said(second).startswith("both")
@@ -150,7 +150,7 @@ def test_who_has_waited_long_enough_is_told_how_things_stand_and_the_turn_goes_o
     ticket = played.put("go", wait=5)
     played.clock.seconds = 4.9
     played.it.tend()
-    assert ticket not in played.stage.told
+    assert ticket not in played.runner.told
     played.clock.seconds = 5.0
     played.it.tend()
 
@@ -166,7 +166,7 @@ def test_who_waits_for_rest_waits_for_all_that_is_queued(played: Played) -> None
     watching = played.names[-1]
     played.put("2")
     played.end()
-    assert watching not in played.stage.told
+    assert watching not in played.runner.told
     played.end(answer="last")
 
     assert played.said(watching).startswith("last")
@@ -177,22 +177,22 @@ def test_cancelling_ends_the_turn_and_keeps_what_waits(played: Played) -> None:
     first, second = played.put("1"), played.put("2")
     cancelling = Ticket("c")
     played.it.cancel(cancelling)
-    assert played.stage.stops == 1
+    assert played.runner.stops == 1
     played.end(Outcome.CANCELLED, "cut")
 
-    assert played.stage.told[first].is_error
-    assert not played.stage.told[CallId("c")].is_error
-    assert second not in played.stage.told
-    assert played.stage.begun == ["1", "2"]
+    assert played.runner.told[first].is_error
+    assert not played.runner.told[CallId("c")].is_error
+    assert second not in played.runner.told
+    assert played.runner.begun == ["1", "2"]
 
 
 def test_a_refused_turn_is_a_turn_in_the_transcript(played: Played) -> None:
     """Source: seed, "what it gives up": a denied turn is a turn."""
-    played.stage.refusal = CannotInfer("not now")
+    played.runner.refusal = CannotInfer("not now")
     ticket = played.put("go")
 
-    assert played.stage.told[ticket].is_error
-    assert played.stage.begun == []
+    assert played.runner.told[ticket].is_error
+    assert played.runner.begun == []
     assert played.kinds == [Kind.PROMPT, Kind.END]
     assert (played.it.session.outcome, played.it.session.turns) == (Outcome.REFUSED, 1)
 
@@ -202,24 +202,24 @@ def test_a_question_is_heard_by_the_running_turn_and_answered_before_its_end(pla
     played.put("go")
     question = played.ask("how far?")
     asking = played.names[-1]
-    assert question in played.stage.heard[0].read
+    assert question in played.runner.heard[0].read
     played.it.answer(Ticket("a"), question, "half")
     assert played.said(asking).startswith("half")
     played.it.answer(Ticket("b"), question, "again")
 
-    assert played.stage.told["b"].is_error
+    assert played.runner.told["b"].is_error
     played.end()
-    assert len(played.stage.begun) == 1
+    assert len(played.runner.begun) == 1
 
 
 def test_a_question_that_the_turn_never_read_begins_the_next(played: Played) -> None:
     """Ours: nothing is lost between two turns."""
     played.put("go")
     question = played.ask("how far?")
-    played.end(unread=tuple(played.stage.heard))
+    played.end(unread=tuple(played.runner.heard))
 
-    assert question in played.stage.begun[1]
-    assert "no answer yet" not in played.stage.begun[1]
+    assert question in played.runner.begun[1]
+    assert "no answer yet" not in played.runner.begun[1]
 
 
 def test_a_forgotten_question_is_asked_once_more_and_then_given_up(played: Played) -> None:
@@ -227,24 +227,24 @@ def test_a_forgotten_question_is_asked_once_more_and_then_given_up(played: Playe
     question = played.ask("how far?")
     asking = played.names[-1]
     played.end(answer="la la")
-    assert question in played.stage.begun[1]
-    assert asking not in played.stage.told
+    assert question in played.runner.begun[1]
+    assert asking not in played.runner.told
     played.end(answer="la la la")
 
-    assert played.stage.told[asking].is_error
+    assert played.runner.told[asking].is_error
     assert "la la la" in played.said(asking)
-    assert len(played.stage.begun) == 2
+    assert len(played.runner.begun) == 2
 
 
 def test_what_the_host_tells_waits_for_a_turn_unless_it_is_to_wake(played: Played) -> None:
     """Source: issue, point 3."""
     played.it.notice("job 1 ended", wake=False)
-    assert played.stage.begun == []
-    assert played.stage.facts.unread == ("job 1 ended",)
+    assert played.runner.begun == []
+    assert played.runner.facts.unread == ("job 1 ended",)
     played.it.notice("job 2 ended", wake=True)
 
-    assert played.stage.begun == ["job 1 ended\n\njob 2 ended"]
-    assert played.stage.facts.unread == ()
+    assert played.runner.begun == ["job 1 ended\n\njob 2 ended"]
+    assert played.runner.facts.unread == ()
 
 
 def test_a_session_that_only_wakes_itself_falls_asleep(played: Played) -> None:
@@ -253,22 +253,22 @@ def test_a_session_that_only_wakes_itself_falls_asleep(played: Played) -> None:
         played.it.notice(f"job {number}", wake=True)
         if played.it.running:
             played.end()
-    assert len(played.stage.begun) == module.MOST_WOKEN
-    assert len(played.stage.facts.unread) == 5
+    assert len(played.runner.begun) == module.MOST_WOKEN
+    assert len(played.runner.facts.unread) == 5
 
     played.put("hello")
-    assert "job 24" in played.stage.begun[-1]
+    assert "job 24" in played.runner.begun[-1]
     played.end()
     played.it.notice("one more", wake=True)
-    assert played.stage.begun[-1] == "one more"
+    assert played.runner.begun[-1] == "one more"
 
 
 def test_notices_and_prompts_are_bounded(played: Played) -> None:
     """STYLE 12: every buffer has a chosen size."""
     for number in range(module.MOST_UNREAD + 10):
         played.it.notice(f"job {number}", wake=False)
-    assert len(played.stage.facts.unread) == module.MOST_UNREAD
-    assert played.stage.facts.unread[0] == "job 10"
+    assert len(played.runner.facts.unread) == module.MOST_UNREAD
+    assert played.runner.facts.unread[0] == "job 10"
     for number in range(module.MOST_WAITING + 1):
         played.put(str(number))
     with pytest.raises(ToolError, match="wait for the next turn"):
@@ -279,20 +279,20 @@ def test_the_end_of_the_daemon_ends_the_turn_as_that(played: Played) -> None:
     """Source: issue, point 2: transcripts survive a restart."""
     first, second = played.put("1"), played.put("2")
     played.it.interrupt("going down")
-    played.stage.refusal = CannotInfer("the daemon is stopping")
+    played.runner.refusal = CannotInfer("the daemon is stopping")
     played.end(Outcome.CANCELLED, "cut")
 
     assert "going down" in played.said(first)
     assert "stopping" in played.said(second)
-    assert next(entry.text for entry in played.stage.entries if entry.kind is Kind.END) == "interrupted: going down"
+    assert next(entry.text for entry in played.runner.entries if entry.kind is Kind.END) == "interrupted: going down"
 
 
 def test_a_transcript_shows_no_secret_and_the_model_reads_what_was_said(played: Played) -> None:
     """Ours: a transcript is read by many."""
     played.put("log in with password=hunter2hunter2")
 
-    assert "hunter2hunter2" in played.stage.begun[0]
-    assert "hunter2hunter2" not in played.stage.entries[0].text
+    assert "hunter2hunter2" in played.runner.begun[0]
+    assert "hunter2hunter2" not in played.runner.entries[0].text
 
 
 ACTIONS = st.lists(
@@ -313,16 +313,16 @@ def test_whatever_happens_everybody_is_answered_once_and_the_transcript_has_no_h
     questions: list[str] = []
     for action in actions:
         _act(played, action, extra, questions)
-    played.stage.refusal = CannotInfer("over")
+    played.runner.refusal = CannotInfer("over")
     while played.it.running:
         played.end(Outcome.FAILED, "over")
     played.clock.seconds += 1000
     played.it.tend()
 
-    assert set(played.stage.told) == {*played.names, *extra}
-    assert [entry.seq for entry in played.stage.entries] == list(range(1, len(played.stage.entries) + 1))
+    assert set(played.runner.told) == {*played.names, *extra}
+    assert [entry.seq for entry in played.runner.entries] == list(range(1, len(played.runner.entries) + 1))
     assert played.kinds.count(Kind.END) == played.it.session.turns
-    assert played.stage.facts is None or played.stage.facts == played.it.session
+    assert played.runner.facts is None or played.runner.facts == played.it.session
 
 
 def _act(played: Played, action: str, extra: list[str], questions: list[str]) -> None:
@@ -344,13 +344,27 @@ def _act(played: Played, action: str, extra: list[str], questions: list[str]) ->
         case "step" if played.it.running:
             played.it.stepped(Step(lines=(Line(kind=Kind.SAID, text="s"),), spent=Spent(requests=1)))
         case "end" | "fail" | "unread" if played.it.running:
-            unread = tuple(played.stage.heard[-1:]) if action == "unread" else ()
-            played.stage.heard.clear()
+            unread = tuple(played.runner.heard[-1:]) if action == "unread" else ()
+            played.runner.heard.clear()
             played.end(Outcome.FAILED if action == "fail" else Outcome.DONE, unread=unread)
         case "late":
             played.clock.seconds += 2
             played.it.tend()
         case "refuse":
-            played.stage.refusal = CannotInfer("not now")
+            played.runner.refusal = CannotInfer("not now")
         case "admit":
-            played.stage.refusal = None
+            played.runner.refusal = None
+
+
+def test_a_session_has_only_so_many_open_questions(played: Played) -> None:
+    """Ours: every buffer has a size, and nobody need wait for the answer to what he asks."""
+    played.put("go")
+    for _ in range(module.MOST_QUESTIONS):
+        played.ask("what?", wait=0)
+    with pytest.raises(ToolError, match="have no answer yet"):
+        played.ask("what?")
+    assert len(played.runner.heard) == module.MOST_QUESTIONS
+
+    played.end(Outcome.CANCELLED)
+    played.ask("what?")
+    assert played.it.running

@@ -1,4 +1,4 @@
-"""Puts the house of the agents together, and lets callers see the agent's tools while there is a model for it."""
+"""Puts the sessions of agents together, and lets callers see the agent's tools while there is a model for it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from a2mcp.inference.transcripts import Transcripts
 from a2mcp.tools.agents import AgentHost
 from a2mcp.tools.commandtext import outcome
 from actors import agents, audit, inference
+from actors.agentsessions import AgentSessions
 from actors.contexts import cwd_of
-from actors.house import House
-from actors.player import Around, Keeping
 from actors.samples import Samples
+from actors.turnrunner import Keeper, Services
 from actors.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from a2mcp.host.joblog import Record
-    from a2mcp.inference.stage import Told
+    from a2mcp.inference.runner import Told
     from a2mcp.tools.call import Call
     from a2mcp.tools.context import Ticket
     from a2mcp.tools.result import Encoded, Result
     from a2mcp.types import JsonObject, SessionId
     from actors.front import Front
-    from actors.ground import Ground, Refs
+    from actors.setup import Refs, Setup
 
 TITLE: Final = 100
 """Characters of a command in what the Main session is told."""
@@ -42,42 +42,42 @@ TITLE: Final = 100
 logger = logging.getLogger("a2mcp.inference")
 
 
-def household(ground: Ground, refs: Refs, front: Front) -> House:
-    """Make the house. Touches no file and starts nothing.
+def agent_sessions_for(setup: Setup, refs: Refs, front: Front) -> AgentSessions:
+    """Make the sessions of agents. Touches no file and starts nothing.
 
     Args:
-        ground: what everything stands on.
+        setup: what was decided before.
         refs: the ways to the actors.
         front: what makes calls, as the edge has it make them.
     """
-    settings, models, clock = ground.settings.agent, ground.models, ground.clock
+    settings, models, clock = setup.settings.agent, setup.models, setup.clock
     budget = Budget(tokens=settings.budget_tokens, requests=settings.budget_requests)
-    around = Around(
+    services = Services(
         admission=Admission(models.registry, Ledger(clock, budget)),
         overrides=models.overrides,
         turns=Turns(),
-        registry=ground.registry,
+        registry=setup.registry,
         call_tool=front.call,
         sample=front.sample,
-        instructions=partial(instructions, str(cwd_of(ground.settings))),
+        instructions=partial(instructions, str(cwd_of(setup.settings))),
         steps=settings.steps,
         retries=settings.retries,
     )
     ref = refs.agents
-    return House(
-        transcripts=Transcripts(ground.home.agents, clock),
-        around=around,
+    return AgentSessions(
+        transcripts=Transcripts(setup.home.agents, clock),
+        services=services,
         most=settings.running,
-        away=Keeping(
+        away=Keeper(
             keep=lambda happened: ref.insist(agents.Keep(happened)),
             answer=lambda told: ref.insist(agents.Tell(told)),
             launch=lambda: None,
         ),
-        rested=lambda life, seen_to: ref.insist(agents.Rested(life, seen_to)),
+        went_idle=lambda live, handled: ref.insist(agents.WentIdle(live, handled)),
         record=partial(_record, refs),
         made=lambda: inference.rebuilt(refs.inference),
         tell=partial(_tell, refs),
-        samples=Samples(around, partial(_complete, refs), partial(agents.spend, refs.agents)),
+        samples=Samples(services, partial(_complete, refs), partial(agents.spend, refs.agents)),
         clock=clock,
     )
 
@@ -87,29 +87,29 @@ def _complete(refs: Refs, ticket: Ticket, outcome: Result | Encoded) -> None:
     audit.finish(refs.audit, cast("Call", ticket), outcome)
 
 
-def warn(ground: Ground) -> None:
+def warn(setup: Setup) -> None:
     """Say what is missing where there is a model and nothing that can ask it."""
-    row = ground.models.registry.chosen()
+    row = setup.models.registry.chosen()
     if row is not None and row.usable and not installed():
         logger.warning(
             "[a2mcp] warning: models.yml names a model, but nothing here can ask it: install the extra 'a2mcp[agent]'"
         )
 
 
-def offer(ground: Ground) -> None:
+def offer(setup: Setup) -> None:
     """Offer the agent's tools while there is a model for it; who listens is told of a change."""
-    for host in ground.registry.hosts():
+    for host in setup.registry.hosts():
         if isinstance(host, AgentHost):
-            host.offer(can_be_asked(ground.models.registry))
+            host.offer(can_be_asked(setup.models.registry))
 
 
-def job_notice(ground: Ground, refs: Refs) -> Callable[[Record], None]:
+def job_notice(setup: Setup, refs: Refs) -> Callable[[Record], None]:
     """Make what is told how a job stands: the Main session hears of its end, where there is a model to hear it."""
 
     def told(record: Record) -> None:
-        if record.state is State.ENDED and record.id is not None and can_be_asked(ground.models.registry):
+        if record.state is State.ENDED and record.id is not None and can_be_asked(setup.models.registry):
             said = f"Job {record.id} ({record.command[:TITLE]}) has ended: {outcome(record)}"
-            wake = ground.models.overrides.read("agent.wake", ground.settings.agent.wake)
+            wake = setup.models.overrides.read("agent.wake", setup.settings.agent.wake)
             agents.notice(refs.agents, said, wake=wake)
 
     return told

@@ -1,4 +1,4 @@
-"""What the actors stand on, the ways to them, and what outlives them.
+"""What is decided before the actors start, the ways to them, and what outlives them.
 
 State is made here and handed to the actors, so that it survives a restart.
 """
@@ -21,8 +21,8 @@ from a2mcp.session.table import SessionTable
 from a2mcp.tunnel.passage import Sign
 from a2mcp.xfer.owner import Stand
 from actors import agents, audit, events, executor, fetcher, gate, inference, jobs, sessions, tunnel, xfer
+from actors.agentwiring import each, job_notice
 from actors.contexts import limits_of
-from actors.household import each, job_notice
 from actors.observing import Observing, job_news, observing, session_news
 from actors.ref import Ref
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from actors.doors import Room
 
 
-class Ground(msgspec.Struct, frozen=True, kw_only=True):
-    """What the actors stand on: everything that is decided before the first of them starts."""
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """What the actors are made with: everything that is decided before the first of them starts."""
 
     home: Home
     settings: Settings
@@ -85,26 +85,26 @@ class State(msgspec.Struct, frozen=True):
     stand: Stand
 
 
-def state_for(ground: Ground, refs: Refs) -> State:
+def state_for(setup: Setup, refs: Refs) -> State:
     """Make it."""
-    settings, clock = ground.settings, ground.clock
-    seen = observing(refs.events, ground.home, settings.observe, ground.registry, clock)
-    saved = each(job_news(seen.news), job_notice(ground, refs))
+    settings, clock = setup.settings, setup.clock
+    seen = observing(refs.events, setup.home, settings.observe, setup.registry, clock)
+    saved = each(job_news(seen.news), job_notice(setup, refs))
     return State(
         seen=seen,
-        journal=Journal(ground.home.audit, clock=clock, sync=settings.audit.sync, limit=settings.audit.bytes // 2),
-        runs=jobs.runs_for(ground.home.root, clock, limits_of(settings), saved),
+        journal=Journal(setup.home.audit, clock=clock, sync=settings.audit.sync, limit=settings.audit.bytes // 2),
+        runs=jobs.runs_for(setup.home.root, clock, limits_of(settings), saved),
         sessions=SessionTable(clock=clock, limit=settings.limits.sessions, forgotten=session_news(seen.news)),
-        waiting=Waiting(ground.room.calls, clock),
-        grants=Grants(ground.home.grants, clock),
-        programs=_programs(ground),
+        waiting=Waiting(setup.room.calls, clock),
+        grants=Grants(setup.home.grants, clock),
+        programs=_programs(setup),
         tokens=StateTokens(settings.token, clock),
         sign=Sign(),
         stand=Stand(clock, settings.xfer),
     )
 
 
-def _programs(ground: Ground) -> Programs:
-    home, xfer = ground.home, ground.settings.xfer
+def _programs(setup: Setup) -> Programs:
+    home, xfer = setup.home, setup.settings.xfer
     places = Places(folder=home.programs, record=home.installs, pins=home.pins)
-    return Programs({"dufs": xfer.dufs, "cloudflared": xfer.cloudflared}, places, ground.clock)
+    return Programs({"dufs": xfer.dufs, "cloudflared": xfer.cloudflared}, places, setup.clock)

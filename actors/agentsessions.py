@@ -1,7 +1,7 @@
-"""The house of the agents: every session, on disk or alive, and the actors of those in which a turn goes on.
+"""The sessions of agents: each, on disk or alive, and the actors of those in which a turn goes on.
 
 Owned by the actor ``Agents`` and outlives it. A session is looked after here between turns and by its own actor during
-them: the stage hands it over when a turn begins, and ``rested`` takes it back when nothing is left to do.
+them: the runner hands it over when a turn begins, and ``went_idle`` takes it back when nothing is left to do.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from a2mcp.inference.transcripts import Happened, Transcripts
 from a2mcp.policy.waiting import random_id
 from a2mcp.types import SessionId
 from actors import agent
-from actors.agent import Agent, Life, Wish
+from actors.agent import Agent, LiveSession, Request
 from actors.kit import halt, launch
-from actors.player import Around, Keeping, Player
+from actors.turnrunner import Keeper, Services, TurnRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from a2mcp.clock import Clock
     from a2mcp.inference.ledger import Spent
-    from a2mcp.inference.stage import Told
+    from a2mcp.inference.runner import Told
     from a2mcp.types import JsonObject
     from actors.samples import Samples
 
@@ -36,15 +36,15 @@ STOP_S: Final = 1.0
 """For the actor of a session to end, when the daemon does."""
 
 
-class House:
+class AgentSessions:
     """Every session.
 
     Args:
         transcripts: where they are kept.
-        around: what their turns work with.
+        services: what their turns work with.
         most: how many turns may go on at once.
-        away: how a session's own actor reaches whoever owns the house.
-        rested: has that owner told that nothing goes on in a session, and how many wishes were seen to.
+        away: how a session's own actor reaches whoever owns these sessions.
+        went_idle: has that owner told that nothing goes on in a session, and how many requests were handled.
         record: writes what is not a call into the audit log.
         made: is told of each new session: what is denied must be denied in it, too.
         tell: answers calls.
@@ -56,10 +56,10 @@ class House:
         self,
         *,
         transcripts: Transcripts,
-        around: Around,
+        services: Services,
         most: int,
-        away: Keeping,
-        rested: Callable[[Life, int], None],
+        away: Keeper,
+        went_idle: Callable[[LiveSession, int], None],
         record: Callable[[SessionId | None, JsonObject], None],
         made: Callable[[], None],
         tell: Callable[[tuple[Told, ...]], None],
@@ -67,8 +67,8 @@ class House:
         clock: Clock,
     ) -> None:
         self.transcripts = transcripts
-        self.around = around
-        self.live: dict[SessionId, Life] = {}
+        self.services = services
+        self.live: dict[SessionId, LiveSession] = {}
         self.tell = tell
         self.samples = samples
         self.turns = 0
@@ -76,7 +76,7 @@ class House:
         self._actors: dict[SessionId, Agent] = {}
         self._most = most
         self._away = away
-        self._rested = rested
+        self._went_idle = went_idle
         self._record = record
         self._made = made
         self._clock = clock
@@ -87,7 +87,7 @@ class House:
     def open(self) -> None:
         """Count what was spent today by a daemon before this one, once, before anything is spent."""
         if not self._opened:
-            ledger = self.around.admission.ledger
+            ledger = self.services.admission.ledger
             ledger.restore(ledger.day(), self.transcripts.spent(ledger.day()))
             self._opened = True
 
@@ -113,7 +113,7 @@ class House:
 
     def facts(self) -> AgentFacts:
         """How the agent is, for whoever asks. May be called from any thread: reads only what is replaced as a whole."""
-        admission = self.around.admission
+        admission = self.services.admission
         row = admission.registry.chosen()
         usable = row is not None and row.usable
         return AgentFacts(
@@ -127,7 +127,7 @@ class House:
 
     def _refusal(self) -> str | None:
         try:
-            self.around.admission.look()
+            self.services.admission.look()
         except A2mcpError as error:
             return str(error)
         return None
@@ -139,24 +139,24 @@ class House:
             return None
         return found, tuple(self.transcripts.window(session, max(0, found.entries - count), count))
 
-    def wish(self, session: Session, wish: Wish) -> None:
+    def submit(self, session: Session, request: Request) -> None:
         """Do what is wanted of a session, or leave it to its actor.
 
         Raises:
             ToolError: it cannot be done.
         """
-        life = self.live.get(session.id)
-        if life is not None:
-            life.sent += 1
-            life.mailbox.put(wish)
+        live = self.live.get(session.id)
+        if live is not None:
+            live.sent += 1
+            live.mailbox.put(request)
             return
-        if isinstance(wish, agent.Put | agent.Ask) and len(self.live) >= self._most:
+        if isinstance(request, agent.Put | agent.Ask) and len(self.live) >= self._most:
             raise ToolError(
                 f"{self._most} sessions are running, as many as may (setting 'agent.running').",
                 hint="Wait for one with agent_wait, or end it with agent_cancel.",
             )
         self.open()
-        agent.see_to(self._life(session).conversation, wish)
+        agent.handle(self._live_session(session).conversation, request)
 
     def keep(self, happened: Happened) -> None:
         """Keep what happened, and record a turn that has ended.
@@ -183,50 +183,50 @@ class House:
 
     # --- their actors -------------------------------------------------------------------------------------------------
 
-    def rested(self, life: Life, seen_to: int) -> None:
+    def went_idle(self, live: LiveSession, handled: int) -> None:
         """Let go of a session's actor, unless something was left for it meanwhile."""
-        session = life.conversation.session
-        if self.live.get(session.id) is not life or life.sent != seen_to:
+        session = live.conversation.session
+        if self.live.get(session.id) is not live or live.sent != handled:
             return
         del self.live[session.id]
         halt(self._actors.pop(session.id), timeout=0)
 
     def tend(self) -> None:
         """Have sessions look for calls that have waited long enough; start actors anew that are gone."""
-        for session, life in list(self.live.items()):
+        for session, live in list(self.live.items()):
             actor = self._actors.get(session)
             if actor is None or not actor.alive():
-                self._start(life)
-            life.mailbox.put(agent.Tend())
+                self._start(live)
+            live.mailbox.put(agent.Tend())
 
     def interrupt(self, why: str) -> None:
         """End every turn, and begin no more."""
-        self.around.closing = True
-        for life in self.live.values():
-            life.sent += 1
-            life.mailbox.put(agent.Interrupt(why))
+        self.services.closing = True
+        for live in self.live.values():
+            live.sent += 1
+            live.mailbox.put(agent.Interrupt(why))
 
     def halt(self) -> None:
         """Let the actors end."""
         for actor in self._actors.values():
             halt(actor, timeout=STOP_S)
 
-    def _life(self, session: Session) -> Life:
+    def _live_session(self, session: Session) -> LiveSession:
         mailbox = Agent.mailbox_for(f"Agent-{session.id}")
-        here = Keeping(self.keep, self.tell, lambda: self._launch(life))
+        here = Keeper(self.keep, self.tell, lambda: self._launch(live))
         history = self.transcripts.history(session.id)
-        player = Player(session.id, session.model, history, self.around, mailbox, here, self._away)
-        life = Life(Conversation(session, player, self._clock), mailbox)
-        return life
+        runner = TurnRunner(session.id, session.model, history, self.services, mailbox, here, self._away)
+        live = LiveSession(Conversation(session, runner, self._clock), mailbox)
+        return live
 
-    def _launch(self, life: Life) -> None:
-        self.live[life.conversation.session.id] = life
-        self._start(life)
+    def _launch(self, live: LiveSession) -> None:
+        self.live[live.conversation.session.id] = live
+        self._start(live)
 
-    def _start(self, life: Life) -> None:
-        actor = Agent(life.mailbox, life=life, rested=self._rested)
+    def _start(self, live: LiveSession) -> None:
+        actor = Agent(live.mailbox, live=live, went_idle=self._went_idle)
         launch(actor)
-        self._actors[life.conversation.session.id] = actor
+        self._actors[live.conversation.session.id] = actor
 
     def _turn_ended(self, session: Session) -> None:
         self.turns += 1

@@ -1,4 +1,4 @@
-"""The stage of one session: where its turns are begun, and from where they report.
+"""The runner of one session: where its turns are begun, and from where they report.
 
 Called by whoever owns the conversation: the keeper of all sessions while nothing goes on, its own actor while something
 does. The first turn that is let through is what makes that actor.
@@ -15,7 +15,7 @@ import msgspec
 from a2mcp.errors import MissingExtra, Stopping
 from a2mcp.inference.admission import Admission
 from a2mcp.inference.overrides import Overrides
-from a2mcp.inference.stage import Ended, Step
+from a2mcp.inference.runner import Ended, Step
 from a2mcp.inference.transcript import Outcome
 from a2mcp.tools.agents import NAMES, OWN
 from a2mcp.tools.registry import Registry
@@ -26,7 +26,7 @@ from actors.turns import Run, Turns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from a2mcp.inference.stage import Item, Told
+    from a2mcp.inference.runner import Item, Told
     from a2mcp.inference.transcripts import Happened
     from a2mcp.protocol.exchange import Exchange
     from a2mcp.types import SessionId
@@ -39,7 +39,7 @@ _OTHERS = frozenset(NAMES) - OWN
 logger = logging.getLogger("a2mcp.inference")
 
 
-class Around(msgspec.Struct, kw_only=True):
+class Services(msgspec.Struct, kw_only=True):
     """What every turn of this daemon works with."""
 
     admission: Admission
@@ -60,7 +60,7 @@ class Around(msgspec.Struct, kw_only=True):
         return self.overrides.read("agent.retries", self.retries)
 
 
-class Keeping(msgspec.Struct, frozen=True):
+class Keeper(msgspec.Struct, frozen=True):
     """How a session reaches who keeps it."""
 
     keep: Callable[[Happened], None]
@@ -73,14 +73,14 @@ class Keeping(msgspec.Struct, frozen=True):
     """
 
 
-class Player:
-    """A ``Stage``.
+class TurnRunner:
+    """Takes the turns of one session: a ``Runner``.
 
     Args:
         session: whose.
         model: which model it wants; None for the chosen one.
         history: the library's messages of its turns so far.
-        around: what its turns work with.
+        services: what its turns work with.
         mailbox: of the session's actor, where steps and ends are left.
         here: how it is kept while the keeper owns the conversation.
         away: how it is kept while its own actor does.
@@ -91,15 +91,15 @@ class Player:
         session: SessionId,
         model: str | None,
         history: list[bytes],
-        around: Around,
+        services: Services,
         mailbox: Mailbox,
-        here: Keeping,
-        away: Keeping,
+        here: Keeper,
+        away: Keeper,
     ) -> None:
         self._session = session
         self._model = model
         self._history = history
-        self._around = around
+        self._services = services
         self._mailbox = mailbox
         self._keeping = here
         self._away = away
@@ -108,9 +108,9 @@ class Player:
 
     def admit(self) -> None:
         """Let a turn begin."""
-        if self._around.closing:
+        if self._services.closing:
             raise Stopping("The daemon is stopping.", hint="Continue the session later.")
-        self._around.admission.check(self._model)
+        self._services.admission.check(self._model)
 
     def begin(self, prompt: str) -> None:
         """Have a model asked, in the loop of the turns."""
@@ -118,14 +118,14 @@ class Player:
         self._hands = Hands(
             self._session,
             self._model,
-            self._around.admission,
-            self._around.call_tool,
-            self._around.retries_now,
+            self._services.admission,
+            self._services.call_tool,
+            self._services.retries_now,
             self._stepped,
         )
         try:
             launch()
-            self._run = self._around.turns.begin(
+            self._run = self._services.turns.begin(
                 partial(self._work, prompt, tuple(self._history), self._hands),
                 partial(self._ended, Ended(outcome=Outcome.CANCELLED, answer=CANCELLED)),
             )
@@ -167,9 +167,9 @@ class Player:
             work = turn.Work(
                 prompt=prompt,
                 history=history,
-                instructions=self._around.instructions(),
-                tools=tuple(spec for spec in self._around.registry.specs() if spec.name not in _OTHERS),
-                steps=self._around.steps,
+                instructions=self._services.instructions(),
+                tools=tuple(spec for spec in self._services.registry.specs() if spec.name not in _OTHERS),
+                steps=self._services.steps,
             )
             async with providers.connections():
                 ended = await turn.take(work, hands)

@@ -1,4 +1,4 @@
-"""What passes between a session, its turns, and who waits for it: values, and the stage they are passed on."""
+"""What passes between a session, its turns, and who waits for it: values, and what takes the turns."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Told(msgspec.Struct, frozen=True):
     result: Result
 
 
-class Stage(Protocol):
-    """What a session is played on. Nothing here blocks."""
+class Runner(Protocol):
+    """Takes the turns of one session, and keeps and answers what comes of them. Nothing here blocks."""
 
     def admit(self) -> None:
         """Let a turn begin.
