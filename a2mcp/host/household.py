@@ -124,7 +124,9 @@ class Household:
         return said
 
     def _adopt(self, pid: int) -> None:
-        mark = marks.of(pid) or self._mark_by_session(pid)
+        mark = marks.of(pid)
+        if mark is None or not marks.is_of(marks.helper(), mark):
+            mark = self._mark_by_session(pid)
         self._adopted[pid] = mark
         if mark is not None:
             self._of.setdefault(mark, set()).add(pid)

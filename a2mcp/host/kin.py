@@ -11,7 +11,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Final, Protocol
 
-from a2mcp.host import marks, procfs
+from a2mcp.host import marks, process, procfs
 from a2mcp.host.groups import Identity, members
 from a2mcp.host.household import LIST_OF_CHILDREN, Household
 
@@ -60,7 +60,7 @@ class Kin(Protocol):
 
 
 class Blind:
-    """A system without ``/proc``: no more is known than whether a group has members."""
+    """A system without ``/proc`` or descriptors of processes: no more is known than whether a group has members."""
 
     follows = False
 
@@ -122,15 +122,20 @@ def here() -> Kin:
 
 def lacking() -> str | None:
     """Say why not everybody can be seen here; None where everybody can be."""
-    if procfs.look(os.getpid()) is None:
-        return "there is no /proc"
+    if _blind():
+        return "there is no /proc, or there are no descriptors of processes (Linux 5.3)"
     if not LIST_OF_CHILDREN.exists():
         return "the kernel keeps no list of children"
-    return None if marks.possible() else "the limit of real-time processor time (`ulimit -R`) is not unlimited"
+    return None if marks.possible() else "real-time processor time (`ulimit -R`) is limited, or cannot be"
+
+
+def _blind() -> bool:
+    return procfs.look(os.getpid()) is None or not hasattr(os, "pidfd_open")
 
 
 def end_all(seconds: float = _END_S) -> None:
-    """Kill everybody who was started since the beginning and still runs, and name those who cannot be killed."""
+    """Start nothing any more, kill everybody who was started and still runs, and name those who cannot be killed."""
+    process.refuse()  # A thread may be about to start a command of a call that has ended.
     for one in here().end_all(seconds):
         logger.warning("[a2mcp] warning: process %d (%s) cannot be ended and outlives the daemon", one.pid, one.name)
 
@@ -142,7 +147,7 @@ def leave() -> None:
 
 
 def _settled() -> Kin:
-    if procfs.look(os.getpid()) is None:
+    if _blind():
         return Blind()
     if lacking() is not None:
         return Groups()

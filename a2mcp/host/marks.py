@@ -8,11 +8,11 @@ Linux only. The mark gives no right. Who sets this limit for itself has no mark 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import os
 import resource
-import threading
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.host import procfs
@@ -26,7 +26,6 @@ _NUMBER_BITS: Final = 32
 _HOME_BITS: Final = 30
 _LIMIT: Final = getattr(resource, "RLIMIT_RTTIME", None)
 
-_lock = threading.Lock()
 _numbers = itertools.count(int.from_bytes(os.urandom(4), "big"))
 """From anywhere: what an earlier daemon of the same home has left bears other numbers."""
 _home = _SET
@@ -41,17 +40,24 @@ def home_of(root: Path) -> int:
 
 
 def begin(root: Path) -> None:
-    """Mark what is started from now on as this home's, where that can be done. To be called before anything is."""
+    """Mark what is started from now on as this home's, where that can be done. To be called before anything is.
+
+    A daemon that a command has started bears the mark of that command itself: it is one of those who belong to it.
+    """
     global _home  # noqa: PLW0603  # It mirrors a property of the process, of which there is one.
     _home = home_of(root)
-    if _LIMIT is not None and possible():
-        # A daemon that a command has started would bear the mark of that command.
-        resource.setrlimit(_LIMIT, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
+@functools.cache
 def possible() -> bool:
-    """Whether what this process starts can be marked."""
-    return _LIMIT is not None and resource.getrlimit(_LIMIT)[1] == resource.RLIM_INFINITY
+    """Whether what this process starts can be marked: the limit is not limited, and can be set and read.
+
+    Tried once, before there are threads.
+    """
+    if _LIMIT is None or resource.getrlimit(_LIMIT)[1] != resource.RLIM_INFINITY:
+        return False
+    with wearing(helper()):
+        return of(os.getpid()) == helper()
 
 
 def fresh() -> int:
@@ -78,19 +84,18 @@ def is_of(home: int, mark: int) -> bool:
 def wearing(mark: int) -> Iterator[None]:
     """Mark what is started inside the block.
 
-    The limit is the whole process's, so one block waits for the other; PERF: so do starts, which hold the interpreter.
+    The limit is the whole process's, so there must be one block at a time: ``process.launch`` sees to that.
     """
     if _LIMIT is None:
         yield
         return
-    with _lock:
-        before, hard = resource.getrlimit(_LIMIT)
-        with contextlib.suppress(OSError, ValueError):  # Where somebody has set it lower, nothing can be marked.
-            resource.setrlimit(_LIMIT, (mark, hard))
-        try:
-            yield
-        finally:
-            resource.setrlimit(_LIMIT, (before, hard))
+    before, hard = resource.getrlimit(_LIMIT)
+    with contextlib.suppress(OSError, ValueError):  # Where somebody has set it lower, nothing can be marked.
+        resource.setrlimit(_LIMIT, (mark, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(_LIMIT, (before, hard))
 
 
 def of(pid: int) -> int | None:

@@ -46,6 +46,8 @@ _DROPPED: Final = frozenset({b"BASH_ENV", b"ENV"})
 
 _DISCARD_S: Final = 1.0
 """What a killed process may take to go."""
+_starting = threading.Lock()
+_refuses = False
 _CAN_PEEK: Final = hasattr(os, "waitid")
 """Whether the end of a child can be seen without giving its number back."""
 
@@ -173,12 +175,23 @@ def launch(argv: Sequence[StrPath], *, mark: int | None = None, **options: Any) 
             daemon takes 20 ms.
 
     Raises:
-        OSError: it could not be started.
+        OSError: it could not be started, or the daemon starts nothing any more.
         ValueError: an argument that no program can be given.
     """
-    with affinity.everywhere(), marks.wearing(marks.helper() if mark is None else mark):
-        popen: subprocess.Popen[bytes] = subprocess.Popen(argv, bufsize=0, start_new_session=True, **options)
+    # PERF: one start waits for the other, as it would for the interpreter anyway.
+    with _starting:
+        if _refuses:
+            raise OSError(errno.ECANCELED, "the daemon is stopping")
+        with affinity.everywhere(), marks.wearing(marks.helper() if mark is None else mark):
+            popen: subprocess.Popen[bytes] = subprocess.Popen(argv, bufsize=0, start_new_session=True, **options)
     return popen
+
+
+def refuse() -> None:
+    """Start nothing any more. Once this has returned, nobody is on the way either."""
+    global _refuses  # noqa: PLW0603  # It is about the process, of which there is one.
+    with _starting:
+        _refuses = True
 
 
 def environment(extra: dict[str, str]) -> dict[bytes, bytes]:
@@ -275,5 +288,6 @@ _REASONS: Final = {
     errno.ENOMEM: ("the system is out of memory.", "Try again when other commands have ended."),
     errno.EMFILE: ("the daemon has too many files open.", "Try again when other commands have ended."),
     errno.ENFILE: ("the system has too many files open.", "Try again when other commands have ended."),
+    errno.ECANCELED: ("the daemon is stopping.", "Try again when it runs again."),
     errno.ENOENT: ("bash was not found on this machine.", "Install bash; the tool runs nothing else."),
 }

@@ -8,13 +8,14 @@ import json
 import os
 import re
 import signal
+import sys
 import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import Client, Daemon, until
+from harness import ROOT, Client, Daemon, until
 from harness import running as serving
 from inflight import Later, ended, started, unpaired
 from stragglers import WAYS, carrying, having, leaving, ways
@@ -164,6 +165,21 @@ def test_each_command_has_its_own_stragglers(shared_daemon: Daemon, number: int)
     assert (asleep(number), len(asleep(other))) == ([], 1)
     client.call("jobs", action="stop", id=jobs[1])
     assert asleep(other) == []
+
+
+def test_a_daemon_that_a_command_starts_belongs_to_it(shared_daemon: Daemon, tmp_path: Path) -> None:
+    """P6: the daemon of another home, too; TERM lets it go in order."""
+    client, home = shared_daemon.session(), tmp_path / "inner"
+    answer = client.call(
+        "bash", command=f"{sys.executable} -m a2mcp start", env={"A2MCP_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    )
+    assert answer.result["isError"] is False
+    pid = json.loads((home / "endpoint.json").read_text())["pid"]
+    job = job_in(answer.text)
+    assert listed(client, job)["processes"] == [pid]
+    client.call("jobs", action="stop", id=job)
+    assert not Path(f"/proc/{pid}").exists()
+    assert not (home / "endpoint.json").exists()
 
 
 # --- whoever is given to us

@@ -6,6 +6,7 @@ Such a process is nobody that a test may be: whoever runs tests has other childr
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 import signal
@@ -15,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from a2mcp.host import kin, marks, procfs
+from a2mcp.host import kin, marks, process, procfs
 from a2mcp.host.command import Command
 from a2mcp.host.groups import identities
 from a2mcp.host.household import Household
@@ -122,12 +123,41 @@ def who_does_both_is_nobodys_and_ends_with_us():
     let_go(household, child)
 
 
-def a_daemon_that_a_command_started_bears_no_mark():
-    before = marks.fresh()
-    with marks.wearing(before):
-        begun()
-        assert marks.of(os.getpid()) is None
-        assert not marks.is_of(before, marks.helper())
+def a_daemon_that_a_command_started_marks_its_own():
+    outer = marks.fresh()
+    with marks.wearing(outer):
+        household = begun()
+        assert marks.of(os.getpid()) == outer
+        child = over(shell(household, "setsid sleep 60 >/dev/null 2>&1 &"))
+        assert household.remains(child)
+        (one,) = household.members(child)
+        assert marks.of(one.pid) == child.mark
+        assert not marks.is_of(outer, child.mark)
+        assert household.end_all(5.0) == []
+        let_go(household, child)
+
+
+def nobody_is_started_any_more_once_the_end_has_come():
+    begun()
+    refused, started = [], []
+
+    def start():
+        while not refused:
+            try:
+                started.append(process.launch(["sleep", "60"]))
+            except OSError as error:
+                refused.append(error.errno)
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(started) > 20)
+    kin.end_all(20.0)
+    assert identities(procfs.descendants(os.getpid())) == []
+    for thread in threads:
+        thread.join()
+    assert {child.wait() for child in started} == {-9}
+    assert set(refused) == {errno.ECANCELED}
 
 
 def where_nothing_can_be_marked_groups_are_looked_at():
