@@ -34,7 +34,9 @@ client: ContextVar[httpx2.AsyncClient] = ContextVar("client")
 @asynccontextmanager
 async def connections() -> AsyncIterator[None]:
     """Hold the connections of whoever asks inside the block, and close them after it."""
-    async with httpx2.AsyncClient(timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_S)) as opened:
+    timeout = httpx2.Timeout(SILENCE_S, connect=CONNECT_S)
+    # SECURITY: a key goes to the provider that it was given for, and nowhere that its answer points to.
+    async with httpx2.AsyncClient(follow_redirects=False, timeout=timeout) as opened:
         client.set(opened)
         yield
 

@@ -8,7 +8,7 @@ never by the daemon. Runs in a loop of its own.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 from pydantic_ai import Agent, BinaryContent, Tool, ToolReturn
@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import UsageLimits
 
-from a2mcp.errors import A2mcpError, BudgetSpent, InferenceDenied
+from a2mcp.errors import A2mcpError, BudgetSpent, CannotInfer, InferenceDenied
 from a2mcp.inference import attempts
 from a2mcp.inference.ledger import Spent
 from a2mcp.inference.runner import Ended, Line, Step
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
     from a2mcp.inference.runner import Handed, Item
     from a2mcp.tools.spec import ToolSpec
+
+
+LONGEST: Final = 1024 * 1024
+"""Characters of one answer of a model."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,9 +147,9 @@ class _Turn:
                 if Agent.is_model_request_node(node):
                     self._report_results(node.request.parts)
                     async with node.stream(run.ctx) as stream:
-                        async for _ in stream:
-                            pass
+                        await _whole(stream)
                     self._messages = run.all_messages()
+                    _mend(self._messages[-1])
                     self._report_response(self._messages[-1])
         answer: str = run.result.output
         return answer
@@ -213,6 +217,36 @@ class _Turn:
         new, self._seen = self._messages[self._seen :], max(self._seen, len(self._messages))
         messages = tuple(ModelMessagesTypeAdapter.dump_json([message])[1:-1] for message in new)
         self._hands.report(Step(lines=lines, messages=messages, spent=spent))
+
+
+async def _whole(stream: Any) -> None:
+    """Read an answer to its end, if it has one.
+
+    Raises:
+        CannotInfer: it is longer than any answer.
+    """
+    size = 0
+    async for event in stream:
+        size += _length(event)
+        if size > LONGEST:
+            raise CannotInfer(f"The model's answer is longer than {LONGEST} characters; it was not read to its end.")
+
+
+def _length(event: Any) -> int:
+    """How many characters an event brings."""
+    piece = {"part_start": "part", "part_delta": "delta"}.get(event.event_kind, "")
+    brought = getattr(event, piece, None)
+    names = ("content", "content_delta", "args", "args_delta")
+    return sum(len(text) for name in names if isinstance(text := getattr(brought, name, None), str))
+
+
+def _mend(response: Any) -> None:
+    """Make half characters visible that a provider's JSON may hold: nothing that is kept or sent can have them."""
+    for part in response.parts:
+        for name in ("content", "args"):
+            value = getattr(part, name, None)
+            if isinstance(value, str):
+                setattr(part, name, value.encode("utf-8", "backslashreplace").decode())
 
 
 async def _only_objects(_ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:  # noqa: ARG001 - the library's form

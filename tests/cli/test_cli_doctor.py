@@ -195,6 +195,17 @@ def test_missing_programs_are_said(run, monkeypatch):
     assert findings(run, "ripgrep")[0][0] == "warn"
 
 
+def test_models_that_nothing_can_ask_are_said(run, home, monkeypatch):
+    """Issue on the host's agent, point 1: says what to install."""
+    assert findings(run, "agent") == []
+    home.models.write_text("providers: {}")
+    monkeypatch.setattr(machine, "installed", lambda: False)
+    ((verdict, _, mend),) = findings(run, "agent")
+    assert (verdict, "a2mcp[agent]" in mend) == ("warn", True)
+    monkeypatch.setattr(machine, "installed", lambda: True)
+    assert findings(run, "agent")[0][0] == "ok"
+
+
 def test_doctor_changes_nothing(run, home):
     """Ours: it only looks."""
     home.config.write_text('{"host": "localhost"}')

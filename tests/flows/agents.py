@@ -50,8 +50,8 @@ class Agents:
         until(lambda: not self.call("agent_status")["structuredContent"]["running"], what="the end of every turn")
 
     def script(self, *steps: Step | Callable[[Asked], Step]) -> None:
-        """Have the provider answer so from now on, and forget what it was asked; by nobody who still runs."""
-        until(lambda: not self.call("agent_status")["structuredContent"]["running"], what="rest")
+        """Have the provider answer so from now on, and forget what it was asked."""
+        self.settle()
         self.sink.asked.clear()
         self.sink.then(*steps)
 

@@ -31,7 +31,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 @pytest.fixture
 def agents(shared: Agents) -> Agents:
     """The daemon, with a provider that knows of nothing."""
-    shared.settle()
     shared.script(Say("Done."))
     return shared
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from agents import KEY, OTHER, hosting, needs_agent
+from sink import serving
 from sink_wires import Cut, Garbage, Refuse, Say, Use, use
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 @pytest.fixture
 def agents(shared: Agents) -> Agents:
     """The daemon, with a provider that knows of nothing."""
-    shared.settle()
     shared.script(Say("Done."))
     return shared
 
@@ -105,6 +105,36 @@ def test_a_model_that_calls_tools_wrongly_is_told_so_and_goes_on(
         ("call", False),
         ("result", True),
     ]
+
+
+@pytest.mark.parametrize("model", ["openai/m", OTHER])
+@pytest.mark.parametrize("step", [Say("half \ud83d of it"), use("bash", command="echo '\udc00'")], ids=["said", "used"])
+def test_half_a_character_is_shown_and_breaks_nothing(agents: Agents, model: str, step: Step) -> None:
+    """Source: report: models write surrogates that have no partner."""
+    agents.script(step, Say("Whole."))
+    session = agents.run(model=model)["structuredContent"]["session"]
+
+    assert agents.text("agent_continue", session=session, prompt="Go on.", wait=60).startswith("Whole.")
+    assert "\\ud" in json.dumps(agents.entries(session))
+
+
+def test_an_answer_without_end_is_not_read_to_its_end(agents: Agents) -> None:
+    """STYLE 12: every buffer has a chosen size."""
+    agents.script(Say("x" * 1_200_000))
+    result = agents.run()
+
+    assert result["isError"]
+    assert "longer than" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("model", ["openai/m", OTHER])
+def test_a_provider_that_points_elsewhere_is_not_followed(agents: Agents, model: str) -> None:
+    """Ours: a key goes to the provider that it was given for, and nowhere else."""
+    with serving(Say("Give me your key.")) as elsewhere:
+        agents.script(Refuse(307, (("location", f"{elsewhere.url}/chat/completions"),)))
+
+        assert agents.run(model=model)["isError"]
+        assert elsewhere.connections == 0
 
 
 def test_a_model_that_loops_for_ever_is_stopped(agents: Agents) -> None:

@@ -35,7 +35,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 @pytest.fixture
 def agents(shared: Agents) -> Agents:
     """The daemon, with a provider that knows the capital."""
-    shared.settle()
     shared.script(Say("Paris"))
     return shared
 

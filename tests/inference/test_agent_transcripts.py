@@ -58,8 +58,8 @@ def test_nothing_is_made_by_looking(kept: Transcripts, tmp_path: Path) -> None:
 def test_what_happened_is_read_back_by_another_daemon(kept: Transcripts, tmp_path: Path) -> None:
     """Source: issue, point 2: durable."""
     facts = replace(session(), entries=3, spent=Spent(requests=1))
-    kept.keep([Happened(session=facts, entries=tuple(map(entry, (1, 2, 3))), messages=(b'{"n":1}', b'{"n":2}'))])
-    kept.keep([Happened(session=facts, messages=(b'{"n":3}',), spent=Spent(requests=1, input_tokens=9))])
+    kept.keep(Happened(session=facts, entries=tuple(map(entry, (1, 2, 3))), messages=(b'{"n":1}', b'{"n":2}')))
+    kept.keep(Happened(session=facts, messages=(b'{"n":3}',), spent=Spent(requests=1, input_tokens=9)))
     kept.close()
 
     other = again(tmp_path)
@@ -73,14 +73,14 @@ def test_what_happened_is_read_back_by_another_daemon(kept: Transcripts, tmp_pat
 
 def test_the_file_is_private(kept: Transcripts, tmp_path: Path) -> None:
     """Ours: it holds what tools have read."""
-    kept.keep([Happened(session=session())])
+    kept.keep(Happened(session=session()))
 
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
 
 
 def test_a_turn_that_a_killed_daemon_left_is_ended_once(kept: Transcripts, tmp_path: Path) -> None:
     """Source: issue, point 2: survive a restart."""
-    kept.keep([Happened(session=replace(session(), state=State.RUNNING, entries=1), entries=(entry(1),))])
+    kept.keep(Happened(session=replace(session(), state=State.RUNNING, entries=1), entries=(entry(1),)))
     kept.close()
 
     for _ in range(2):
@@ -94,7 +94,7 @@ def test_a_turn_that_a_killed_daemon_left_is_ended_once(kept: Transcripts, tmp_p
 
 def test_a_turn_of_this_daemon_is_not_ended_by_opening_the_file_anew(kept: Transcripts, tmp_path: Path) -> None:
     """Ours: after a fault of the disk the file is opened again, under turns that go on."""
-    kept.keep([Happened(session=replace(session(), state=State.RUNNING))])
+    kept.keep(Happened(session=replace(session(), state=State.RUNNING)))
     kept.close()
 
     found = kept.session(SessionId("a1"))
@@ -107,10 +107,10 @@ def test_the_sessions_that_were_still_for_longest_are_forgotten_but_never_main(
 ) -> None:
     """Ours: every store has a chosen size."""
     monkeypatch.setattr(module, "KEEP", 3)
-    kept.keep([Happened(session=session(MAIN, "2026-11-01T00:00:00.000Z"))])
+    kept.keep(Happened(session=session(MAIN, "2026-11-01T00:00:00.000Z")))
     for day in range(10, 16):
         facts = session(f"a{day}", f"2026-11-{day}T00:00:00.000Z")
-        kept.keep([Happened(session=facts, entries=(entry(1),), messages=(b"{}",))])
+        kept.keep(Happened(session=facts, entries=(entry(1),), messages=(b"{}",)))
 
     assert [one.id for one in kept.sessions()] == ["a15", "a14", "a13", MAIN]
     assert kept.window(SessionId("a10"), 0, 10) == []
@@ -121,8 +121,8 @@ def test_what_is_no_database_of_ours_is_set_aside_and_said(kept: Transcripts, tm
     """Ours: the first who meets it is told, the next goes on."""
     (tmp_path / "agents.db").write_bytes(b"nothing that SQLite knows " * 100)
     with pytest.raises(CannotKeep):
-        kept.keep([Happened(session=session())])
-    kept.keep([Happened(session=session())])
+        kept.keep(Happened(session=session()))
+    kept.keep(Happened(session=session()))
 
     assert kept.session(SessionId("a1")) is not None
     assert (tmp_path / "agents.db.unreadable").exists()
@@ -130,12 +130,14 @@ def test_what_is_no_database_of_ours_is_set_aside_and_said(kept: Transcripts, tm
 
 def test_a_step_is_kept_whole_or_not_at_all(kept: Transcripts) -> None:
     """Ours: half a step would be a transcript that says what did not happen."""
-    kept.keep([Happened(session=session())])
+    kept.keep(Happened(session=session()))
     broken = Happened(session=replace(session(), entries=9), entries=(entry(1),), messages=(object(),))  # type: ignore[arg-type]
     with pytest.raises(CannotKeep):
-        kept.keep([Happened(session=session("a2")), broken])
+        kept.keep(broken)
 
-    assert kept.session(SessionId("a2")) is None
+    found = kept.session(SessionId("a1"))
+    assert found is not None
+    assert found.entries == 0
     assert kept.window(SessionId("a1"), 0, 10) == []
 
 

@@ -38,6 +38,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     machine.user,
     machine.stragglers,
     machine.programs,
+    machine.agent,
 )
 """In the order in which faults follow from one another."""
 

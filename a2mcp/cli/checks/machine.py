@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from a2mcp.audit.journal import previous
 from a2mcp.cli.checks.finding import Finding, Verdict
 from a2mcp.host import kin
+from a2mcp.inference.admission import LIBRARY, installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,3 +75,14 @@ def programs(_seen: Seen) -> Iterator[Finding]:
     else:
         fact = "there is no rg: glob and grep use a slower search of our own"
         yield Finding("ripgrep", Verdict.WARN, fact, "Install ripgrep.")
+
+
+def agent(seen: Seen) -> Iterator[Finding]:
+    """Can the models be asked that the operator has named?"""
+    if not seen.home.models.exists():
+        return
+    if installed():
+        yield Finding("agent", Verdict.OK, f"{seen.home.models.name} names models, and {LIBRARY} can ask them")
+    else:
+        fact = f"{seen.home.models.name} names models, but {LIBRARY}, which asks them, is not installed"
+        yield Finding("agent", Verdict.WARN, fact, "Install the extra 'a2mcp[agent]'.")
