@@ -46,7 +46,7 @@ from a2mcp.tools.xfer import BridgeHost
 from actors import agentwiring, console, jobs, sessions
 from actors import system as systems
 from actors.doors import listen, measure, threads
-from actors.inference import stocked
+from actors.inference import load_models
 from actors.observing import Warnings
 from actors.operator import Operator
 from actors.setup import Setup
@@ -93,7 +93,7 @@ class Daemon:
         self._deadline: float | None = None
         self._aborted = False
         self._exit_code = 0
-        models = stocked(home, self._clock)  # First of all: what is wrong in the file ends the start.
+        models = load_models(home, self._clock)  # First of all: what is wrong in the file ends the start.
         if settings.one_processor:
             affinity.pin()
         arenas.share()
@@ -152,7 +152,7 @@ class Daemon:
                 mcp_body_bytes=settings.limits.mcp_body_bytes,
                 upload_bytes=settings.xfer.upload_bytes,
             ),
-            guests=room.guests,
+            connections=room.connections,
             sinks=self._files.sink,
             on_tick=self._tick,
         )

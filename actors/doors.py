@@ -10,7 +10,7 @@ import msgspec
 
 from a2mcp.config import load
 from a2mcp.errors import A2mcpError, SystemRefused
-from a2mcp.http.server.guests import Guests
+from a2mcp.http.server.connections import Connections
 from a2mcp.http.server.listen import affordable_connections, bind
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ logger = logging.getLogger("a2mcp")
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """How much may be there at one time, given the settings and what the system allows."""
 
-    guests: Guests
+    connections: Connections
     calls: int
     calls_each: int
     """Calls of one session, or of one client."""
@@ -81,7 +81,7 @@ def room_for(settings: Settings, connections: int) -> Room:
     calls = max(1, min(limits.in_flight, connections * 7 // 8))
     each = limits.in_flight_each if limits.in_flight_each is not None else (calls + 1) // 2
     return Room(
-        guests=Guests(connections, max(1, min(limits.unauthenticated, connections // 2))),
+        connections=Connections(connections, max(1, min(limits.unauthenticated, connections // 2))),
         calls=calls,
         calls_each=min(each, calls),
     )

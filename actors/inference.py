@@ -171,14 +171,14 @@ class Inference(Actor[Command]):
         audit.record(self._audit, TOOL, session_id, args, then=self._me if then else None, message=then)
 
 
-def stocked(home: Home, clock: Clock) -> Models:
+def load_models(home: Home, clock: Clock) -> Models:
     """Make the registry of models and fill it.
 
     Raises:
         UnusableFile: the operator's file says something wrong.
     """
     models = Models.of(ModelsFile(home.models), clock, _warn)
-    for warning in models.stock.refresh():
+    for warning in models.loader.refresh():
         _warn(warning)
     return models
 

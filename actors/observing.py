@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from a2mcp.config.schema import ObserveSettings
     from a2mcp.host.runs import Runs
     from a2mcp.http.events import Asked
-    from a2mcp.http.server.guests import Guests
+    from a2mcp.http.server.connections import Connections
     from a2mcp.inference.switch import Switch
     from a2mcp.inference.transcript import AgentFacts
     from a2mcp.observe.event import Event
@@ -98,7 +98,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     sessions: SessionTable
     waiting: Waiting[Any]
     runs: Runs
-    guests: Guests
+    connections: Connections
     transfers: Transfers
     switch: Switch
     agent: Callable[[], AgentFacts]
@@ -166,9 +166,9 @@ class Lookout:
             "a2mcp_approvals_waiting": len(self._sizes.waiting),
             "a2mcp_sessions": self._sizes.sessions.size,
             "a2mcp_commands_running": self._sizes.runs.running(),
-            "a2mcp_connections": len(self._sizes.guests),
-            "a2mcp_connections_unauthenticated": self._sizes.guests.strangers,
-            "a2mcp_connections_sent_away_total": self._sizes.guests.sent_away,
+            "a2mcp_connections": len(self._sizes.connections),
+            "a2mcp_connections_unauthenticated": self._sizes.connections.strangers,
+            "a2mcp_connections_sent_away_total": self._sizes.connections.sent_away,
             "a2mcp_share_transfers": len(self._sizes.transfers),
             "a2mcp_actor_restarts_total": self._supervisor.restarts,
             "a2mcp_audit_records_total": counts.written,

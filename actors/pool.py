@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from a2mcp.host import turns
+from a2mcp.host import switchinterval
 from actors.kit import halt, launch
 from actors.ref import Ref
 from actors.worker import Run, Worker
@@ -92,7 +92,7 @@ class Pool:
         crowded = len(self._busy) > CROWD
         if crowded != self._crowded:
             self._crowded = crowded
-            turns.change(1 if crowded else -1)
+            switchinterval.change(1 if crowded else -1)
 
     def _grow(self) -> Worker | None:
         """Start a worker; None when there are as many as there may be, or as the machine has threads for."""

@@ -165,7 +165,7 @@ def _sizes(setup: Setup, state: State, agent_sessions: AgentSessions, mailboxes:
         sessions=state.sessions,
         waiting=state.waiting,
         runs=state.runs,
-        guests=setup.room.guests,
+        connections=setup.room.connections,
         transfers=state.stand.transfers,
         switch=setup.models.switch,
         agent=agent_sessions.facts,

@@ -10,7 +10,7 @@ from a2mcp.auth.bearer import Bearer
 from a2mcp.auth.origin import AllowedHosts
 from a2mcp.http.app import make_app
 from a2mcp.http.guard import Guard
-from a2mcp.http.server.guests import Guests
+from a2mcp.http.server.connections import Connections
 from a2mcp.http.server.listen import bind
 from a2mcp.http.server.server import Server
 from a2mcp.protocol import jsonrpc
@@ -89,7 +89,7 @@ class Edge:
             options.pop("app", None) or make_app(self.front),
             sock,
             guard=Guard(self.bearer, AllowedHosts("127.0.0.1"), body_bytes=body_bytes),
-            guests=Guests(options.pop("connections", 1000), options.pop("strangers", 1000)),
+            connections=Connections(options.pop("connections", 1000), options.pop("strangers", 1000)),
             **options,
         )
         self.thread = threading.Thread(target=self.server.run, name="Edge")

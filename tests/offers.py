@@ -50,7 +50,7 @@ def models(*rows: ModelRow, file: File | None = None, warn: Callable[[str], obje
     file.contents.insert(0, Catalogue(rows, rows[0].ref if rows else None))
     made = Models.of(file, SystemClock(), warn)
     made.registry.claim("tests", Offer(apis=(FAKE, NATIVE)))
-    made.stock.refresh()
+    made.loader.refresh()
     return made
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.host import marks, procfs
-from a2mcp.host.groups import Identity, identities
+from a2mcp.host.identity import Identity, identities
 
 if TYPE_CHECKING:
     from a2mcp.host.process import Child

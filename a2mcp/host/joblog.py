@@ -17,7 +17,7 @@ import msgspec
 
 from a2mcp.errors import ToolError
 from a2mcp.files import write_atomic
-from a2mcp.host.groups import Identity
+from a2mcp.host.identity import Identity
 from a2mcp.types import JobId
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import os
 from typing import TYPE_CHECKING, Final, Protocol
 
 from a2mcp.host import marks, process, procfs
-from a2mcp.host.groups import Identity, members
 from a2mcp.host.household import LIST_OF_CHILDREN, Household
+from a2mcp.host.identity import Identity, members
 
 if TYPE_CHECKING:
     from pathlib import Path

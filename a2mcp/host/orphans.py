@@ -17,7 +17,7 @@ import msgspec
 
 from a2mcp.clock import iso
 from a2mcp.host import marks, procfs
-from a2mcp.host.groups import Identity, identities, members
+from a2mcp.host.identity import Identity, identities, members
 from a2mcp.host.joblog import MOST_SURVIVORS, Record, State
 from a2mcp.masking import mask
 

@@ -17,7 +17,7 @@ from a2mcp.errors import ToolError
 from a2mcp.host import terminal
 from a2mcp.host.capture import Capture, Excerpt
 from a2mcp.host.feeder import Feeder
-from a2mcp.host.groups import Identity
+from a2mcp.host.identity import Identity
 from a2mcp.host.joblog import Ending, Record, State
 from a2mcp.masking import mask
 

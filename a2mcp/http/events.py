@@ -18,7 +18,7 @@ import msgspec
 
 from a2mcp.errors import A2mcpError, BodyTooLarge, InvalidParams, MethodNotAllowed, NotFound, RequestError
 from a2mcp.http.facts import EventsAsked
-from a2mcp.http.server.guests import Guests
+from a2mcp.http.server.connections import Connections
 from a2mcp.http.server.parked import Parked
 from a2mcp.http.server.server import Server
 from a2mcp.protocol.refusal import response_for
@@ -70,7 +70,7 @@ class EventServer:
 
     def __init__(self, sock: socket.socket, watch: Callable[[Outlet, Asked], None]) -> None:
         self._watch = watch
-        self._server = _UnixServer(self._app, sock, guard=_OnlyEvents(), guests=Guests(WATCHERS, WATCHERS))
+        self._server = _UnixServer(self._app, sock, guard=_OnlyEvents(), connections=Connections(WATCHERS, WATCHERS))
         self._thread = threading.Thread(target=self._server.run, name="Watchers", daemon=True)
 
     def start(self) -> None:

@@ -29,7 +29,7 @@ class CatalogueFile(Protocol):
         ...
 
 
-class Stock:
+class Loader:
     """Fills a registry.
 
     Args:

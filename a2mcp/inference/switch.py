@@ -16,7 +16,7 @@ from a2mcp.errors import UnusableFile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from a2mcp.inference.stock import Stock
+    from a2mcp.inference.loader import Loader
     from a2mcp.inference.takeover import Plan, Takeover
 
 
@@ -50,17 +50,17 @@ class Switch:
 
     Args:
         takeover: makes what it switches, when it is denied for the first time.
-        stock: is brought up to date before.
+        loader: is brought up to date before.
         refusals: counts.
         warn: is told what the operator should know.
     """
 
     def __init__(
-        self, takeover: Callable[[], Takeover], stock: Stock, refusals: Refusals, warn: Callable[[str], object]
+        self, takeover: Callable[[], Takeover], loader: Loader, refusals: Refusals, warn: Callable[[str], object]
     ) -> None:
         self._make = takeover
         self._takeover: Takeover | None = None
-        self._stock = stock
+        self._loader = loader
         self._refusals = refusals
         self._warn = warn
         self._degraded = False
@@ -111,7 +111,7 @@ class Switch:
     def _refresh(self) -> None:
         """Look at the operator's file again; what is wrong in it must keep nobody from denying what is known."""
         try:
-            warnings = self._stock.refresh()
+            warnings = self._loader.refresh()
         except UnusableFile as error:
             warnings = (f"the models are as they were: {error}",)
         for warning in warnings:

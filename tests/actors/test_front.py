@@ -10,7 +10,7 @@ from living import Clock, Reply, exchange
 from msgspec.structs import replace
 
 from a2mcp.errors import Busy, Stopping
-from a2mcp.http.server.guests import Guests
+from a2mcp.http.server.connections import Connections
 from a2mcp.library.shelf import Library
 from a2mcp.protocol.caller import Caller
 from a2mcp.protocol.response import Response
@@ -44,7 +44,7 @@ class Door:
             tokens=StateTokens("secret", self.clock),
             context_for=lambda _call: None,
         )
-        room = Room(guests=Guests(1, 1), calls=in_flight, calls_each=in_flight if each is None else each)
+        room = Room(connections=Connections(1, 1), calls=in_flight, calls_each=in_flight if each is None else each)
         self.front = Front(Admission(run_calls=Ref(self.executor), room=room, clock=self.clock), ways)
 
     def call(self, session: str | None = "s", client: str | None = None) -> Reply:

@@ -15,11 +15,11 @@ from living import Clock, exchange
 from offers import FAKE, NATIVE, File, model
 
 from a2mcp.errors import CannotDeny, InferenceDenied, UnusableFile
+from a2mcp.inference.loader import Loader
 from a2mcp.inference.models import Models
 from a2mcp.inference.overrides import Overrides
 from a2mcp.inference.registry import Offer, Registry
 from a2mcp.inference.rows import PLACEHOLDER, Catalogue, ModelRow
-from a2mcp.inference.stock import Stock
 from a2mcp.inference.switch import Refusals, Switch
 from a2mcp.inference.takeover import DENY, NOISE, Takeover
 from a2mcp.types import SessionId
@@ -63,14 +63,14 @@ class Desk:
         self.fault = Fault()
         self.file = File(Catalogue(rows, rows[0].ref if rows else None))
         self.registry, self.overrides, self.refusals = Registry(Clock()), Overrides(), Refusals()
-        self.stock = Stock(self.registry, self.file)
+        self.loader = Loader(self.registry, self.file)
         self.warned: list[str] = []
         takeover = Takeover(self.registry, self.overrides, self.refusals.add, self.fault)
         self.takeover = takeover
-        switch = Switch(lambda: takeover, self.stock, self.refusals, self.warned.append)
-        self.models = Models(self.registry, self.stock, self.overrides, switch)
+        switch = Switch(lambda: takeover, self.loader, self.refusals, self.warned.append)
+        self.models = Models(self.registry, self.loader, self.overrides, switch)
         self.registry.claim("tests", Offer(apis=(FAKE, NATIVE)))
-        self.stock.refresh()
+        self.loader.refresh()
         self.log = Mailbox("AuditWriter", 1000)
         self.restart()
         if denied:

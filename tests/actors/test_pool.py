@@ -8,7 +8,7 @@ import pykka
 import pytest
 from living import WAIT_S, Clock, Ear
 
-from a2mcp.host import turns
+from a2mcp.host import switchinterval
 from actors import worker
 from actors.kit import launch
 from actors.pool import CROWD, Pool
@@ -73,7 +73,7 @@ def test_an_actor_that_cannot_start_leaves_nothing_behind(no_threads: Any) -> No
 def test_turns_are_short_while_very_many_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """P4: a hundred tools that compute made everybody else wait for all of them."""
     changes: list[int] = []
-    monkeypatch.setattr(turns, "change", changes.append)
+    monkeypatch.setattr(switchinterval, "change", changes.append)
     monkeypatch.setattr(Worker, "receive", lambda _self, _message: None)
     pool = Pool(clock=Clock(), run_calls=Ear("Executor").ref)
 

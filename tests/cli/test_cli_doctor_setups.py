@@ -297,9 +297,9 @@ def test_few_processes_are_warned_about(doctor, monkeypatch):
 
 def test_a_system_that_shows_no_stragglers_is_warned_about(limited):
     """P6: named where it cannot be kept."""
-    ((verdict, fact, _),) = limited("kin", "ulimit -R 200000")
+    ((verdict, fact, _),) = limited("descendants", "ulimit -R 200000")
     assert (verdict, "outlives the daemon" in fact) == ("warn", True)
-    assert limited("kin")[0][0] == "ok"
+    assert limited("descendants")[0][0] == "ok"
 
 
 @needs_root

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from a2mcp.host import kin, marks, process, procfs
 from a2mcp.host.command import Command
-from a2mcp.host.groups import identities
 from a2mcp.host.household import Household
+from a2mcp.host.identity import identities
 from a2mcp.host.process import spawn
 
 HERE = Path.cwd()

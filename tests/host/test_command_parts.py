@@ -15,7 +15,7 @@ from a2mcp.host import groups, kin, marks, process, procfs
 from a2mcp.host.capture import HEAD_BYTES, Budget, Capture
 from a2mcp.host.command import Command
 from a2mcp.host.feeder import WAITING_BYTES, Feeder
-from a2mcp.host.groups import Identity
+from a2mcp.host.identity import Identity
 from a2mcp.host.loop import Loop
 from a2mcp.host.process import spawn
 from a2mcp.host.timers import Timers

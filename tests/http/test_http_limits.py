@@ -123,7 +123,7 @@ def test_who_is_answered_without_the_token_is_left_alone() -> None:
         caller.send(_hold(1))
         served.front.wait_for(b"1")
         (mine,) = served.server.active_channels.values()
-        served.server.guests.came(mine)  # As if it had not been the token that let it in.
+        served.server.connections.came(mine)  # As if it had not been the token that let it in.
         with wire.Line(served.port) as first, wire.Line(served.port) as second:
             assert first.ended()
             served.front.release(b"1")

@@ -7,9 +7,9 @@ import pytest
 from a2mcp.clock import SystemClock
 from a2mcp.errors import CannotInfer, UnusableFile
 from a2mcp.inference.apis import Api
+from a2mcp.inference.loader import Loader
 from a2mcp.inference.registry import Offer, Registry
 from a2mcp.inference.rows import PLACEHOLDER, Catalogue, Key, ModelRow
-from a2mcp.inference.stock import Stock
 
 
 def row(ref: str, api: str = "fake", **more) -> ModelRow:
@@ -96,15 +96,15 @@ def test_a_model_that_nobody_speaks_to_is_a_clear_error(registry, wanted, words)
 
 def test_the_placeholder_fills_an_empty_slot_and_is_filled_in_again(registry):
     """Source: seed, "占位模型": a row that is there is only chosen, one that was pruned is registered again."""
-    stock = Stock(registry, Files(Catalogue()))
-    assert stock.refresh() == ()
+    loader = Loader(registry, Files(Catalogue()))
+    assert loader.refresh() == ()
     assert registry.chosen() == PLACEHOLDER
 
     registry.choose(None)
-    stock.refresh()
+    loader.refresh()
     assert registry.chosen() == PLACEHOLDER
     registry.claim("a2mcp-auto-model", None)
-    stock.refresh()
+    loader.refresh()
     assert registry.chosen() == PLACEHOLDER
 
 
@@ -112,7 +112,7 @@ def test_the_placeholder_is_never_put_over_a_chosen_model(registry):
     """Source: seed, "占位模型": 只填空槽."""
     registry.claim("other", Offer((row("p/a"),)))
     registry.choose("p/a")
-    Stock(registry, Files(Catalogue())).refresh()
+    Loader(registry, Files(Catalogue())).refresh()
 
     assert registry.chosen().ref == "p/a"
     assert registry.find("a2mcp/offline") is None
@@ -121,10 +121,10 @@ def test_the_placeholder_is_never_put_over_a_chosen_model(registry):
 def test_the_file_replaces_the_placeholder_and_its_default_the_choice(registry):
     """Ours: whoever writes the file while the daemon runs wants it to be used."""
     rows = (row("p/a"), row("p/b"))
-    stock = Stock(registry, Files(Catalogue(), Catalogue(rows, "p/a"), Catalogue(rows, "p/b")))
+    loader = Loader(registry, Files(Catalogue(), Catalogue(rows, "p/a"), Catalogue(rows, "p/b")))
     chosen = []
     for _ in range(3):
-        stock.refresh()
+        loader.refresh()
         chosen.append(registry.chosen().ref)
     assert chosen == ["a2mcp/offline", "p/a", "p/b"]
 
@@ -132,26 +132,26 @@ def test_the_file_replaces_the_placeholder_and_its_default_the_choice(registry):
 def test_what_was_chosen_otherwise_stays_when_the_file_changes_elsewhere(registry):
     """Ours: a choice of the running daemon is not undone by an edit of something else."""
     rows = (row("p/a"), row("p/b"))
-    stock = Stock(registry, Files(Catalogue(rows, "p/a"), Catalogue((*rows, row("q/c")), "p/a")))
-    stock.refresh()
+    loader = Loader(registry, Files(Catalogue(rows, "p/a"), Catalogue((*rows, row("q/c")), "p/a")))
+    loader.refresh()
     registry.choose("p/b")
-    stock.refresh()
+    loader.refresh()
     assert registry.chosen().ref == "p/b"
     assert registry.find("q/c") is not None
 
 
 def test_a_file_that_became_wrong_leaves_the_models_that_are_known(registry):
     """Ours: a daemon that runs goes on with what it has."""
-    stock = Stock(registry, Files(Catalogue((row("p/a"),), "p/a"), UnusableFile("line 1")))
-    stock.refresh()
+    loader = Loader(registry, Files(Catalogue((row("p/a"),), "p/a"), UnusableFile("line 1")))
+    loader.refresh()
     before = registry.holdings
     with pytest.raises(UnusableFile):
-        stock.refresh()
+        loader.refresh()
     assert registry.holdings == before
 
 
 def test_a_wrong_file_at_first_still_leaves_a_model_in_the_slot(registry):
     """Ours: the slot is never empty after a look."""
     with pytest.raises(UnusableFile):
-        Stock(registry, Files(UnusableFile("line 1"))).refresh()
+        Loader(registry, Files(UnusableFile("line 1"))).refresh()
     assert registry.chosen() == PLACEHOLDER

@@ -87,7 +87,7 @@ def test_a_command_that_cannot_be_ended_holds_no_call(shell, monkeypatch):
     monkeypatch.setattr("a2mcp.host.runs.GRACE_S", 0.2)
     with monkeypatch.context() as patch:
         patch.setattr(process.Child, "signal", lambda *_: None)
-        patch.setattr("a2mcp.host.groups.Identity.send", lambda *_: None)
+        patch.setattr("a2mcp.host.identity.Identity.send", lambda *_: None)
         result = shell.bash("echo on; exec sleep 45", timeout=0.2)
     assert result.is_error
     job, text = result.structured["jobId"], text_of(result)

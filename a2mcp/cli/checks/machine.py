@@ -56,11 +56,11 @@ def user(_seen: Seen) -> Iterator[Finding]:
 def stragglers(_seen: Seen) -> Iterator[Finding]:
     """Is everybody seen whom a command leaves behind?"""
     if (lacking := kin.lacking()) is None:
-        yield Finding("kin", Verdict.OK, "whatever a command starts is seen, and ends with the daemon")
+        yield Finding("descendants", Verdict.OK, "whatever a command starts is seen, and ends with the daemon")
     else:
         fact = f"what leaves the process group of its command outlives the daemon: {lacking}"
         yield Finding(
-            "kin", Verdict.WARN, fact, "End such processes yourself; security.md in docs/explanation says more."
+            "descendants", Verdict.WARN, fact, "End such processes yourself; security.md in docs/explanation says more."
         )
 
 

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from a2mcp.http.server.seldom import Seldom
+    from a2mcp.http.server.throttle import Throttle
 
 PAUSE_S: Final = 1.0
 
@@ -20,8 +20,8 @@ class Pause:
     The connection that cannot be taken stays ready, so that watching on would spin.
     """
 
-    def __init__(self, seldom: Seldom) -> None:
-        self._seldom = seldom
+    def __init__(self, throttle: Throttle) -> None:
+        self._throttle = throttle
         self._until = 0.0
 
     @property
@@ -35,4 +35,4 @@ class Pause:
         """Take what accepting raised; only a shortage makes a pause."""
         if cause.errno in _SHORT:
             self._until = time.monotonic() + PAUSE_S
-            self._seldom.warn("cannot accept connections for now", f": {cause.strerror}")
+            self._throttle.warn("cannot accept connections for now", f": {cause.strerror}")

@@ -6,7 +6,7 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Final
 
-from a2mcp.host import affinity, turns
+from a2mcp.host import affinity, switchinterval
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,5 +47,5 @@ class Bodies:
         affinity.spread()
         while True:
             channel = waiting.get()
-            with turns.short():
+            with switchinterval.short():
                 self._serve(channel)

@@ -184,7 +184,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
     def _shown_token(self) -> None:
         if not self._known:
             self._known = True
-            self.server.guests.known(self)
+            self.server.connections.known(self)
 
     def in_use(self, now: float) -> bool:
         """Whether somebody waits for what is done on this connection, or it still moves."""

@@ -22,7 +22,7 @@ LOOK_AGAIN_S: Final = 0.25
 """Between two looks."""
 
 
-class Guests:
+class Connections:
     """The connections of one server.
 
     Args:

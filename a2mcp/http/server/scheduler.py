@@ -18,7 +18,7 @@ FURTHER_S: Final = 0.01
 """For requests that were sent ahead, before the others are looked at again."""
 
 
-class Roster:
+class Scheduler:
     """The three lists of a loop.
 
     Args:

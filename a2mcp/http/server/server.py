@@ -20,12 +20,12 @@ from waitress.server import TcpWSGIServer
 from a2mcp.http.server.accepting import Pause
 from a2mcp.http.server.bodies import Bodies
 from a2mcp.http.server.channel import LOOKAHEAD, TURN_BYTES, Channel
-from a2mcp.http.server.guests import LOOK_AGAIN_S, Guests
+from a2mcp.http.server.connections import LOOK_AGAIN_S, Connections
 from a2mcp.http.server.heads import HeadCache
 from a2mcp.http.server.poller import READ, WRITE, Poller, SocketMap
-from a2mcp.http.server.roster import Roster
-from a2mcp.http.server.seldom import Seldom
+from a2mcp.http.server.scheduler import Scheduler
 from a2mcp.http.server.sinks import Sinks, no_sinks
+from a2mcp.http.server.throttle import Throttle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         app: the WSGI app; it must not block.
         sock: a bound socket, not yet listening.
         guard: what judges the head of each request, and the size of its body.
-        guests: how many connections there may be, and whose.
+        connections: how many connections there may be, and whose.
         sinks: where large bodies go.
         on_tick: called once a second in the loop.
     """
@@ -67,17 +67,17 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         sock: socket.socket,
         *,
         guard: Judge,
-        guests: Guests,
+        connections: Connections,
         sinks: Sinks = no_sinks,
         on_tick: Callable[[], None] = lambda: None,
     ) -> None:
         self._poller = Poller()
-        self.guests = guests
-        self._seldom = Seldom()
-        self._pause = Pause(self._seldom)
+        self.connections = connections
+        self._throttle = Throttle()
+        self._pause = Pause(self._throttle)
         self._next_tick = 0.0
         self._on_tick = on_tick
-        self._roster = Roster(Bodies(self._serve).serve)
+        self._scheduler = Scheduler(Bodies(self._serve).serve)
         self._running = True
         # Reentrant: a signal handler may come while its own thread holds it.
         self._waking = threading.RLock()
@@ -125,38 +125,38 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
                     newcomers = event
                 elif dispatcher is not None:
                     wasyncore.readwrite(dispatcher, event)
-                    self._roster.serve_ready()
+                    self._scheduler.serve_ready()
                     self._settle(dispatcher)
             if newcomers:
                 # Last: one of them may be given the descriptor of a connection whose event has not been looked at.
                 wasyncore.readwrite(self, newcomers)
                 self._settle(self)
-            self._roster.serve_ready()
-            self._roster.serve_further()
+            self._scheduler.serve_ready()
+            self._scheduler.serve_further()
             self._settle_changed()
-            for channel in self.guests.give_way():
+            for channel in self.connections.give_way():
                 channel.handle_close()
             self._tick()
         self._close_all()
 
     def _patience(self) -> float:
-        if self._roster.busy:
+        if self._scheduler.busy:
             return 0.0
         if self.draining:
             return DRAIN_TICK_S
-        return LOOK_AGAIN_S if self.guests.full else TICK_S
+        return LOOK_AGAIN_S if self.connections.full else TICK_S
 
     def add_task(self, channel: Channel) -> None:
         """Start the request at the head of a channel's queue. Called by the channel, from any thread."""
-        self._put(self._roster.ready, channel)
+        self._put(self._scheduler.ready, channel)
 
     def go_on(self, channel: Channel) -> None:
         """Start the next request of a channel that was just answered one. Called by the channel, from any thread."""
-        self._put(self._roster.further, channel)
+        self._put(self._scheduler.further, channel)
 
     def look_again(self, channel: Channel) -> None:
         """Ask a channel anew what it waits for. Called from any thread."""
-        self._put(self._roster.changed, channel)
+        self._put(self._scheduler.changed, channel)
 
     def _put(self, waiting: deque[Channel], channel: Channel) -> None:
         waiting.append(channel)
@@ -178,7 +178,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             self._poller.want(fd, interest)
 
     def _settle_changed(self) -> None:
-        for channel in self._roster.take_changed():
+        for channel in self._scheduler.take_changed():
             if channel.connected:
                 channel.catch_up()
                 if channel.writable():
@@ -189,11 +189,11 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
 
     def readable(self) -> bool:
         """Whether to watch for new connections."""
-        return bool(self.accepting and self._pause.over and not self.guests.full)
+        return bool(self.accepting and self._pause.over and not self.connections.full)
 
     def handle_accept(self) -> None:
         """Take the connections that wait, some at a time so that those there already are served too."""
-        for _ in range(self.guests.at_once):
+        for _ in range(self.connections.at_once):
             if not self.readable():
                 return
             try:
@@ -210,14 +210,14 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
                 conn.close()  # The peer has left already.
 
     def _take_in(self, channel: Channel) -> None:
-        leaving = self.guests.came(channel)
+        leaving = self.connections.came(channel)
         if leaving is not None:
-            self._seldom.warn("too many connections have not shown the token; the oldest of them are closed")
+            self._throttle.warn("too many connections have not shown the token; the oldest of them are closed")
             leaving.handle_close()
 
     def left(self, channel: Channel) -> None:
         """Take note that a connection has ended: at the cap, the next one may come. Called in the loop."""
-        self.guests.left(channel)
+        self.connections.left(channel)
         if self.accepting:
             self._settle(self)
 

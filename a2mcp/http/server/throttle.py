@@ -11,7 +11,7 @@ EVERY_S: Final = 60.0
 logger = logging.getLogger("a2mcp.http")
 
 
-class Seldom:
+class Throttle:
     """Warns of the same thing once a minute at most, so that nobody can flood the log."""
 
     def __init__(self) -> None:

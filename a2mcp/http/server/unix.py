@@ -14,7 +14,7 @@ from waitress.adjustments import Adjustments
 from waitress.server import UnixWSGIServer
 
 from a2mcp.http.server.accepting import Pause
-from a2mcp.http.server.seldom import Seldom
+from a2mcp.http.server.throttle import Throttle
 
 if TYPE_CHECKING:
     import socket
@@ -50,7 +50,7 @@ class _Server(UnixWSGIServer):  # type: ignore[misc]  # Waitress has no types.
     """Waitress's own, but for what it does without a descriptor left: it would spin and write a traceback each time."""
 
     def __init__(self, app: Any, sock: socket.socket) -> None:
-        self._pause = Pause(Seldom())
+        self._pause = Pause(Throttle())
         # ``poll``, because a connection may get a descriptor over 1023 when the main server has many.
         adj = Adjustments(threads=THREADS, asyncore_use_poll=True, clear_untrusted_proxy_headers=False, ident=None)
         info = (sock.family, sock.type, sock.proto, sock.getsockname())

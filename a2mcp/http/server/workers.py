@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from a2mcp.errors import A2mcpError, Busy, Internal
-from a2mcp.host import affinity, turns
+from a2mcp.host import affinity, switchinterval
 from a2mcp.protocol.refusal import response_for
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Workers:
                 self._idle -= 1
                 job = self._jobs.popleft()
             try:
-                with turns.short():
+                with switchinterval.short():
                     job()
             except Exception:  # The rim: one job must not end the thread.
                 logger.exception("[a2mcp] internal error:")
