@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help compiled serve test soak check browser conformance clients format bench docs clean
+.PHONY: help compiled serve test soak fuzz check browser conformance clients format bench docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -52,6 +52,10 @@ format: $(VENV)/.test ## Put the code into the one form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+fuzz: $(VENV)/.test ## Fuzz our own parsers, each for a minute (ARGS="--seconds 600 request" for one of them, for ten)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat --editable '.[fuzz]'
+	$(BIN)/python tests/fuzz/run.py $(ARGS)
+
 bench: $(VENV)/.test compiled ## Measure against the peers and write docs/benchmarks/
 	$(BIN)/python -m benchmarks $(ARGS)
 
@@ -59,4 +63,4 @@ docs: $(VENV)/.test ## Write the generated part of docs/reference
 	$(BIN)/python -m a2mcp.reference docs/reference
 
 clean: ## Remove what was built or installed here
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/.peers tests/conformance/.node tests/clients/.envs
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .fuzz benchmarks/.peers tests/conformance/.node tests/clients/.envs

@@ -6,6 +6,7 @@ parsed once. What Waitress lets through although two parties could read it diffe
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,8 @@ _ONCE: Final = frozenset(
 )
 _WITHOUT_PATH: Final = frozenset({"OPTIONS", "CONNECT"})
 """Methods whose target may be ``*`` or ``host:port``; no route takes such a one."""
+_CONTROL: Final = re.compile(r"[\x00-\x20\x7f]")
+"""No target has these (RFC 9112 §3.2), and one reader ends it where another goes on."""
 _DIGITS_OF_A_LENGTH: Final = 18
 """More digits of Content-Length than this are no size of anything; ``int`` would refuse 4,300 with a traceback."""
 
@@ -113,28 +116,17 @@ def _environ_of(head: ParsedHead) -> dict[str, Any]:
 
 
 def _parse(block: bytes, adj: Adjustments) -> ParsedHead:
-    _check_lines(block.split(b"\r\n")[1:])
+    first, *lines = block.split(b"\r\n")
+    if first != first.rstrip():  # Waitress drops what stands behind the version, a bare CR included.
+        raise ParsingError("Start line is invalid")
+    _check_lines(lines)
     parser: Any = HTTPRequestParser(adj)
     try:
         parser.parse_header(block)
     except ValueError as cause:  # What urlsplit says of half an IPv6 address; Waitress expects UnicodeError only.
         raise ParsingError("Bad URI") from cause
-    if parser.version not in ("1.0", "1.1"):
-        raise ParsingError("HTTP version is not 1.0 or 1.1")
-    if parser.version == "1.1" and "HOST" not in parser.headers:
-        raise ParsingError("Host is missing")
-    if parser.version == "1.0" and "TRANSFER_ENCODING" in parser.headers:
-        raise ParsingError("Transfer-Encoding is not of HTTP/1.0")
-    raw_path, _, query = parser.request_uri.partition("#")[0].partition("?")
-    scheme, found, rest = raw_path.partition("://")
-    authority = ""
-    if found and not scheme.startswith("/"):
-        authority, slash, path = rest.partition("/")
-        raw_path = slash + path or "/"
-        if not authority:
-            raise ParsingError("Bad URI")
-    if not raw_path.startswith("/") and parser.command not in _WITHOUT_PATH:
-        raise ParsingError("Bad URI")
+    _check_version(parser)
+    raw_path, query, authority = _taken_apart(parser.request_uri, parser.command)
     return ParsedHead(
         command=parser.command,
         version=parser.version,
@@ -148,6 +140,32 @@ def _parse(block: bytes, adj: Adjustments) -> ParsedHead:
         chunked=parser.chunked,
         content_length=parser.content_length,
     )
+
+
+def _check_version(parser: Any) -> None:
+    if parser.version not in ("1.0", "1.1"):
+        raise ParsingError("HTTP version is not 1.0 or 1.1")
+    if parser.version == "1.1" and "HOST" not in parser.headers:
+        raise ParsingError("Host is missing")
+    if parser.version == "1.0" and "TRANSFER_ENCODING" in parser.headers:
+        raise ParsingError("Transfer-Encoding is not of HTTP/1.0")
+
+
+def _taken_apart(target: str, command: str) -> tuple[str, str, str]:
+    """The path, the query and the authority of a request target, each as it stands there."""
+    if _CONTROL.search(target):
+        raise ParsingError("Bad URI")
+    raw_path, _, query = target.partition("#")[0].partition("?")
+    scheme, found, rest = raw_path.partition("://")
+    authority = ""
+    if found and not scheme.startswith("/"):
+        authority, slash, path = rest.partition("/")
+        raw_path = slash + path or "/"
+        if not authority:
+            raise ParsingError("Bad URI")
+    if not raw_path.startswith("/") and command not in _WITHOUT_PATH:
+        raise ParsingError("Bad URI")
+    return raw_path, query, authority
 
 
 def _check_lines(lines: list[bytes]) -> None:

@@ -36,6 +36,8 @@ CHUNK_FRAMING_BYTES: Final = 1 << 20
 """Of everything between chunks, beside a sixteenth of the body: what is thrown away costs too."""
 
 _METHOD_CHARACTERS: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_EMPTY_LINES: Final = re.compile(rb"\A(?:\r\n)*(?:\r\Z)?")
+"""What may stand before a request (RFC 9112 §2.2), and half of one that is still coming."""
 _BARE_LF: Final = re.compile(rb"(?<!\r)\n")
 
 
@@ -81,12 +83,14 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
     def received(self, data: bytes) -> int:
         """Take bytes of the stream; how many of them belong to this request."""
         looked_at = len(self.header_plus)
+        # Waitress drops any white space before a request, but only where it comes with the rest of the head.
+        begins = self.headers_finished or _begins_a_head(self.header_plus, data)
         consumed: int = super().received(data)
         # Waitress parses a stand-in head when the real one is too long, so its 431 counts before what that one says.
         too_long = self.error is not None and getattr(self.error, "code", 0) == HeadersTooLarge.status
         error: Any = self.error if too_long else self._refusal or self.error
         if error is None:
-            error = self._fault(looked_at)
+            error = self._fault(looked_at) if begins or self.empty else InvalidRequest("bad request: this is not HTTP")
         if error is not None:
             self._refuse(error)
         return consumed
@@ -102,7 +106,9 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
     def _fault(self, looked_at: int) -> RequestError | None:
         """What is wrong with what came so far, although Waitress would wait for more."""
         if not self.headers_finished:
-            return None if self._may_become_a_head(looked_at) else InvalidRequest("bad request: this is not HTTP")
+            # PERF: only what is new is searched; a head may come byte by byte.
+            ends_otherwise = _BARE_LF.search(self.header_plus, looked_at)
+            return InvalidRequest("bad request: this is not HTTP") if ends_otherwise else None
         receiver = self.body_rcv
         if self.sink is not None and self.sink.fault is not None:
             return self.sink.fault
@@ -115,13 +121,11 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
             return BodyTooLarge("the body has more framing than its size accounts for")
         if max(len(receiver.control_line), len(receiver.trailer)) > CHUNK_LINE_BYTES:
             return InvalidRequest("bad request: a line between chunks is too long")
+        if _BARE_LF.search(receiver.trailer):
+            return InvalidRequest(
+                "bad request: a bare LF is in the trailer"
+            )  # There others see the next request begin.
         return None
-
-    def _may_become_a_head(self, looked_at: int) -> bool:
-        """Whether it is worth waiting: who speaks something else (TLS, a bare LF) would never end a head."""
-        first = self.header_plus.lstrip(b"\r\n")[:1]
-        # PERF: only what is new is searched; a head may come byte by byte.
-        return first in _METHOD_CHARACTERS and not _BARE_LF.search(self.header_plus, looked_at)
 
     def parse_header(self, header_plus: bytes) -> None:
         """Take the head from the cache or parse it, then let the guard judge it. Called by Waitress."""
@@ -183,3 +187,13 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         self.error = error
         self.completed = True
         self.expect_continue = False
+
+
+def _begins_a_head(before: bytes, data: bytes) -> bool:
+    """Whether it is worth waiting: who speaks something else, such as TLS, would never end a head."""
+    if before.lstrip(b"\r\n"):
+        return True  # It was looked at when its beginning came.
+    start = before + data
+    if start[:1] not in _METHOD_CHARACTERS:
+        start = _EMPTY_LINES.sub(b"", start, count=1)
+    return start[:1] in _METHOD_CHARACTERS
