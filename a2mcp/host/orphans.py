@@ -42,11 +42,13 @@ def search(root: Path) -> dict[int, list[Identity]]:
         home = marks.home_of(root)
     except OSError:
         return {}
-    mine = {os.getpid(), *procfs.descendants(os.getpid())}
+    before = procfs.descendants(os.getpid())
+    marked = [(pid, mark) for pid in procfs.pids() if (mark := marks.of(pid)) is not None and marks.is_of(home, mark)]
+    # SECURITY: looked at again, or what another thread has started meanwhile would be taken for an orphan, and killed.
+    mine = {os.getpid(), *before, *procfs.descendants(os.getpid())}
     found: dict[int, list[int]] = {}
-    for pid in procfs.pids():
-        mark = marks.of(pid)
-        if mark is not None and marks.is_of(home, mark) and pid not in mine:
+    for pid, mark in marked:
+        if pid not in mine:
             found.setdefault(mark, []).append(pid)
     return {mark: living for mark, pids in found.items() if (living := identities(pids))}
 

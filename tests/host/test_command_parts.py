@@ -11,7 +11,7 @@ import pytest
 
 from a2mcp.clock import SystemClock
 from a2mcp.errors import ToolError
-from a2mcp.host import groups, kin, marks, process, procfs
+from a2mcp.host import groups, kin, marks, orphans, process, procfs
 from a2mcp.host.capture import HEAD_BYTES, Budget, Capture
 from a2mcp.host.command import Command
 from a2mcp.host.feeder import WAITING_BYTES, Feeder
@@ -341,6 +341,24 @@ def test_a_mark_says_whose_a_process_is(tmp_path):
         child.discard()
     assert len(set(found)) == 2
     assert marks.is_helper(marks.helper())
+
+
+def test_who_is_started_while_orphans_are_looked_for_is_none(tmp_path, monkeypatch):
+    """Ours: another thread starts commands, and searchers, which would be killed if they were taken for orphans."""
+    begun = []
+    listed = procfs.pids
+
+    def starting():
+        begun.append(process.launch(["sleep", "60"], mark=marks.home_of(tmp_path)))
+        begun.append(process.launch(["sleep", "60"], mark=marks.home_of(tmp_path) + 7))
+        return listed()
+
+    monkeypatch.setattr(procfs, "pids", starting)
+    assert orphans.search(tmp_path) == {}
+    assert [marks.is_of(marks.home_of(tmp_path), marks.of(each.pid)) for each in begun] == [True, True]
+    for each in begun:
+        each.kill()
+        each.wait()
 
 
 def test_nobody_else_bears_a_mark(tmp_path):
