@@ -221,8 +221,10 @@ class Runs:
 
     def left(self, run: Run) -> None:
         """Answer whoever waits for a command that goes on without its shell, or in spite of us: it is a job now."""
-        self._keep(run)
-        self.save(run)
+        if run.job is None:
+            self._keep(run)
+        else:
+            self.save(run)
         self._tell_all(run)
 
     def ended(self, run: Run) -> None:
