@@ -26,7 +26,7 @@ from a2mcp.clock import SystemClock
 from a2mcp.config import endpoint as endpoints
 from a2mcp.config import instance, load
 from a2mcp.config import token as tokens
-from a2mcp.host import affinity, arenas, kin
+from a2mcp.host import affinity, arenas, descendants
 from a2mcp.http.app import make_app
 from a2mcp.http.events import EventServer
 from a2mcp.http.guard import Guard
@@ -98,7 +98,7 @@ class Daemon:
             affinity.pin()
         arenas.share()
         masking.learn(settings.token)
-        kin.begin(home.root)
+        descendants.begin(home.root)
         bearer = Bearer(settings.token)
         hosts = AllowedHosts(settings.host, settings.allowed_hosts)
         port = sock.getsockname()[1]
@@ -231,7 +231,7 @@ class Daemon:
     def _hurry(self) -> None:
         """A second signal: end what runs, and the process even when something hangs."""
         self._end_at_once()
-        timer = threading.Timer(HURRY_S, kin.leave)
+        timer = threading.Timer(HURRY_S, descendants.leave)
         timer.daemon = True  # Or the process would wait for it at its end.
         timer.start()
 
@@ -285,7 +285,7 @@ class Daemon:
             steps.callback(self._home.events_socket.unlink, missing_ok=True)
             steps.callback(endpoints.withdraw, self._home.endpoint, pid=os.getpid())
             steps.callback(self._event_server.stop)
-            steps.callback(kin.end_all)
+            steps.callback(descendants.end_all)
             steps.callback(self._system.stop)
             steps.callback(self._let_commands_end, self._clock.monotonic() + grace_s)
             steps.callback(self._system.abort, grace_s=grace_s)

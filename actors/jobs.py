@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar, asser
 
 from a2mcp.audit.record import ABORTED, CANCELLED
 from a2mcp.errors import Internal, ToolError
+from a2mcp.host.descendants import here
 from a2mcp.host.jobbook import JobBook
 from a2mcp.host.joblog import Ending, JobLog, Page, Record, Stream
 from a2mcp.host.jobroom import JobRoom
-from a2mcp.host.kin import here
 from a2mcp.host.run import Watcher
 from a2mcp.host.runs import Counts, Runs
 from a2mcp.tools import jobs as tool
@@ -121,7 +121,7 @@ def runs_for(home: Path, clock: Clock, limits: Limits, saved: Callable[[Record],
     """
     log = JobLog(home / "jobs", keep=limits.kept_jobs, keep_bytes=limits.kept_bytes, saved=saved)
     room = JobRoom(running=limits.jobs, job_bytes=limits.job_bytes, kept_bytes=limits.kept_bytes)
-    return Runs(clock=clock, log=log, room=room, output_bytes=limits.output_bytes, kin=here())
+    return Runs(clock=clock, log=log, room=room, output_bytes=limits.output_bytes, descendants=here())
 
 
 class Jobs(Actor[JobsMessage]):

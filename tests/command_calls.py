@@ -40,7 +40,7 @@ class Ticket:
 class Shell:
     """A daemon's running commands, as far as tools see them. Is its own ``JobsPort``."""
 
-    def __init__(self, home: Path, *, limits: Limits | None = None, kin=None):
+    def __init__(self, home: Path, *, limits: Limits | None = None, descendants=None):
         self.home = home
         self.cwd = home.parent
         self.limits = limits or Limits()
@@ -51,7 +51,7 @@ class Shell:
             log=self.log,
             room=JobRoom(running=self.limits.jobs, job_bytes=self.limits.job_bytes, kept_bytes=self.limits.kept_bytes),
             output_bytes=self.limits.output_bytes,
-            kin=kin,
+            descendants=descendants,
         )
         self.book = JobBook(self.runs)
 

@@ -1,8 +1,8 @@
 """All running commands, from being handed over to being let go.
 
 Owns every ``Run`` and the loop they live in; one thread drives it by calling ``loop.turn``. No thread per command: ends
-are seen by process descriptor, output by pipe, and ``ends`` has the rest of the way. Does not know what a result looks
-like: watchers get a ``Report``.
+are seen by process descriptor, output by pipe, and ``termination`` has the rest of the way. Does not know what a result
+looks like: watchers get a ``Report``.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from a2mcp.host.ends import Ends
+from a2mcp.host.descendants import ProcessGroups
 from a2mcp.host.joblog import Ending, State
 from a2mcp.host.jobroom import Pruning
-from a2mcp.host.kin import Groups
 from a2mcp.host.loop import Loop
 from a2mcp.host.orphans import Orphans
 from a2mcp.host.progress import admit
 from a2mcp.host.run import Run, unwatchable
+from a2mcp.host.termination import Termination
 
 if TYPE_CHECKING:
     from a2mcp.clock import Clock
     from a2mcp.host.capture import Capture
+    from a2mcp.host.descendants import Descendants
     from a2mcp.host.joblog import JobLog, Record
     from a2mcp.host.jobroom import JobRoom
-    from a2mcp.host.kin import Kin
     from a2mcp.host.process import Child
     from a2mcp.host.run import Report, Watcher
     from a2mcp.host.timers import Timer
@@ -61,10 +61,12 @@ class Runs:
         log: where jobs are kept.
         room: what they share; a command that arrives here has its place.
         output_bytes: output in one report.
-        kin: who belongs to a command beside its shell.
+        descendants: who belongs to a command beside its shell.
     """
 
-    def __init__(self, *, clock: Clock, log: JobLog, room: JobRoom, output_bytes: int, kin: Kin | None = None) -> None:
+    def __init__(
+        self, *, clock: Clock, log: JobLog, room: JobRoom, output_bytes: int, descendants: Descendants | None = None
+    ) -> None:
         self._clock = clock
         self.log = log
         self.room = room
@@ -75,8 +77,8 @@ class Runs:
         self.orphans = Orphans(log, clock)
         # PERF: not while the daemon starts; whoever asks earlier is answered all the same.
         self.loop.timers.after(_ORPHANS_AFTER_S, self.orphans.look)
-        self._kin = kin or Groups()
-        self._ends = Ends(self.loop, clock, self._kin, self)
+        self._descendants = descendants or ProcessGroups()
+        self._termination = Termination(self.loop, clock, self._descendants, self)
         self._tending: Timer | None = None
         self._cancelled_early: deque[CallId] = deque(maxlen=_REMEMBERED)
         self._stop_grace_s: float | None = None
@@ -99,13 +101,13 @@ class Runs:
         """
         run = Run(child, self._clock.now(), self.room.budget())
         self._live.add(run)
-        self._kin.began(child)
+        self._descendants.began(child)
         self._tend_later()
         fault = partial(self._give_up, run)
         try:
             for capture in (run.out, run.err):
                 self.loop.on_readable(capture.descriptor, partial(self._readable, run, capture), fault)
-            self.loop.on_readable(child.exit_descriptor, partial(self._ends.exited, run), fault)
+            self.loop.on_readable(child.exit_descriptor, partial(self._termination.exited, run), fault)
             if run.feeder is not None and child.command.stdin:
                 self.feed(run, child.command.stdin)
         except OSError as cause:
@@ -114,7 +116,7 @@ class Runs:
         admit(self.loop.timers, run, watcher)
         if child.command.timeout_s is not None:
             moment = child.started + child.command.timeout_s
-            run.timeout = self.loop.timers.at(moment, partial(self._ends.stop, run, Ending.TIMEOUT, GRACE_S))
+            run.timeout = self.loop.timers.at(moment, partial(self._termination.stop, run, Ending.TIMEOUT, GRACE_S))
         self._catch_up(run, watcher.call_id)
         if child.command.wait_s > 0 or run.ending:
             moment = child.started + child.command.wait_s
@@ -138,7 +140,7 @@ class Runs:
     def stop(self, run: Run, watcher: Watcher) -> None:
         """End a run, TERM first and KILL after a grace, and tell ``watcher`` when it is over or will not be."""
         self.watch_run(run, watcher, GRACE_S + _STOP_PATIENCE_S)
-        self._ends.stop(run, Ending.STOPPED, GRACE_S)
+        self._termination.stop(run, Ending.STOPPED, GRACE_S)
 
     def feed(self, run: Run, data: bytes) -> None:
         """Add to the standard input of a run; no bytes close it.
@@ -167,21 +169,21 @@ class Runs:
         """End every command and whatever is started from now on; ``running`` tells when they are gone."""
         self._stop_grace_s = grace_s
         for run in list(self._live):
-            self._ends.stop(run, Ending.SHUTDOWN, grace_s)
+            self._termination.stop(run, Ending.SHUTDOWN, grace_s)
 
     # --- the life of one command ----------------------------------------------------------------------------------
 
     def _catch_up(self, run: Run, call_id: CallId) -> None:
         """Apply what was asked before the command arrived here."""
         if self._stop_grace_s is not None:
-            self._ends.stop(run, Ending.SHUTDOWN, self._stop_grace_s)
+            self._termination.stop(run, Ending.SHUTDOWN, self._stop_grace_s)
         elif call_id in self._cancelled_early:
             self._cancelled_early.remove(call_id)
-            self._ends.stop(run, Ending.CANCELLED, GRACE_S)
+            self._termination.stop(run, Ending.CANCELLED, GRACE_S)
 
     def _cancel(self, run: Run, watcher: Watcher) -> None:
         if watcher.owner:
-            self._ends.stop(run, Ending.CANCELLED, GRACE_S)
+            self._termination.stop(run, Ending.CANCELLED, GRACE_S)
         else:
             self._hand_back(run, watcher)
 
@@ -194,7 +196,7 @@ class Runs:
     def _readable(self, run: Run, capture: Capture) -> None:
         self._drain(run, capture)
         if capture.ended:
-            self._ends.settle(run)
+            self._termination.settle(run)
 
     def _drain(self, run: Run, capture: Capture) -> None:
         if capture.ended:
@@ -207,7 +209,7 @@ class Runs:
         if ended:
             self.loop.forget(capture.descriptor)
 
-    # --- what follows from how a command stands: the desk of ``Ends`` ----------------------------------------------
+    # --- what follows from how a command stands: the observer of ``Termination`` ------------------------------------
 
     def read(self, run: Run) -> None:
         """Take what the streams of a command hold now."""
@@ -246,7 +248,7 @@ class Runs:
 
     def _tend(self) -> None:
         self._tending = None
-        if self._kin.tend() or self._live:
+        if self._descendants.tend() or self._live:
             self._tend_later()
 
     def _vacate(self, run: Run) -> None:
@@ -259,10 +261,10 @@ class Runs:
     def _let_go(self, run: Run) -> None:
         run.over = True
         self._vacate(run)
-        self._kin.over(run.child)
+        self._descendants.over(run.child)
         if run.job is not None:
             self.jobs.pop(run.job, None)
-        self._ends.unwatch(run)
+        self._termination.unwatch(run)
         self.loop.forget(*run.descriptors())
         run.let_go()
 
@@ -274,7 +276,7 @@ class Runs:
             self._tell_all(run)
         finally:
             self._let_go(run)
-            self._ends.signal(run, signal.SIGKILL)
+            self._termination.signal(run, signal.SIGKILL)
             run.child.discard()
 
     def _keep(self, run: Run) -> None:

@@ -38,7 +38,7 @@ def test_a_daemon_that_is_well_fails_nothing(daemon: Daemon) -> None:
     daemon.session().call("bash", command="echo on")
     found = findings(daemon)
     assert [one for one in found if one[1] == "FAIL"] == []
-    assert {"modes", "chain", "daemon", "reach", "exposure", "disk", "files", "clock", "kin"} <= {
+    assert {"modes", "chain", "daemon", "reach", "exposure", "disk", "files", "clock", "descendants"} <= {
         name for name, _, _ in found
     }
     facts = {name: fact for name, verdict, fact in found if verdict == "ok"}

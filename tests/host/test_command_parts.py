@@ -11,7 +11,7 @@ import pytest
 
 from a2mcp.clock import SystemClock
 from a2mcp.errors import ToolError
-from a2mcp.host import groups, kin, marks, orphans, process, procfs
+from a2mcp.host import descendants, identity, marks, orphans, process, procfs
 from a2mcp.host.capture import HEAD_BYTES, Budget, Capture
 from a2mcp.host.command import Command
 from a2mcp.host.feeder import WAITING_BYTES, Feeder
@@ -287,10 +287,10 @@ def test_where_nothing_can_be_told_nothing_is_signalled(monkeypatch, tmp_path):
     procfs.boot_id.cache_clear()
     assert Identity.of(os.getpid()) is None
     assert not me.alive()
-    assert groups.members(os.getpgrp()) == []
+    assert identity.members(os.getpgrp()) == []
     assert procfs.boot_id() == ""
     assert procfs.descendants(os.getppid()) == []
-    assert isinstance(kin._settled(), kin.Blind)
+    assert isinstance(descendants._settled(), descendants.NoProc)
     me.send(signal.SIGKILL)
     procfs.boot_id.cache_clear()
 

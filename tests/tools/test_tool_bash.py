@@ -13,8 +13,8 @@ from command_calls import Shell, Ticket, text_of
 from a2mcp.errors import Busy
 from a2mcp.host import process
 from a2mcp.host.command import Command
+from a2mcp.host.descendants import NoProc
 from a2mcp.host.jobroom import JobRoom
-from a2mcp.host.kin import Blind
 from a2mcp.tools import bash, jobs
 from a2mcp.tools.context import Context, Limits
 
@@ -121,7 +121,7 @@ def test_closing_does_not_wait_for_what_cannot_be_ended(tmp_path, monkeypatch):
 
 def test_where_nobody_can_be_seen_the_group_is_mentioned_and_ended_with_its_shell(tmp_path):
     """Ours: a system without /proc; what cannot be looked after is named."""
-    shell = Shell(tmp_path / "home", kin=Blind())
+    shell = Shell(tmp_path / "home", descendants=NoProc())
     result = shell.bash("(sleep 45 >/dev/null 2>&1 & echo $! >&2); echo $$")
     pid, group = result.structured["stderr"].strip(), result.structured["stdout"].strip()
     assert result.structured["state"] == "ended"
@@ -142,7 +142,7 @@ def test_where_nobody_can_be_seen_the_group_is_mentioned_and_ended_with_its_shel
 
 def test_what_outlives_the_shell_by_a_moment_gets_to_finish(shell, monkeypatch):
     """Ours: a process substitution ends after the shell, and its output belongs to the command."""
-    monkeypatch.setattr("a2mcp.host.ends.LAST_WORDS_S", 1.0)
+    monkeypatch.setattr("a2mcp.host.termination.LAST_WORDS_S", 1.0)
     result = shell.bash("echo through > >(sleep 0.01; cat)")
     assert result.structured["stdout"] == "through\n"
     assert not result.structured["backgroundRemains"]
@@ -466,7 +466,7 @@ def test_a_command_may_begin_with_a_dash(shell):
     ],
 )
 def test_a_system_that_cannot_start_it_is_explained(shell, monkeypatch, error, words):
-    """Row B11: EAGAIN and its kin."""
+    """Row B11: EAGAIN and its descendants."""
 
     def refuse(*_args, **_kwargs):
         raise error

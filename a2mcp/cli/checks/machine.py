@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from a2mcp.audit.journal import previous
 from a2mcp.cli.checks.finding import Finding, Verdict
-from a2mcp.host import kin
+from a2mcp.host import descendants
 from a2mcp.inference.admission import LIBRARY, installed
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def user(_seen: Seen) -> Iterator[Finding]:
 
 def stragglers(_seen: Seen) -> Iterator[Finding]:
     """Is everybody seen whom a command leaves behind?"""
-    if (lacking := kin.lacking()) is None:
+    if (lacking := descendants.lacking()) is None:
         yield Finding("descendants", Verdict.OK, "whatever a command starts is seen, and ends with the daemon")
     else:
         fact = f"what leaves the process group of its command outlives the daemon: {lacking}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from harness import ROOT
 
-SCRIPT = Path(__file__).with_name("household_cases.py")
+SCRIPT = Path(__file__).with_name("subreaper_cases.py")
 CASES = [line[4:-3] for line in SCRIPT.read_text().splitlines() if line.startswith("def ") and line.endswith("():")]
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="Linux only")

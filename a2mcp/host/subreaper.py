@@ -30,7 +30,7 @@ _WAITED_FOR: Final = 60
 logger = logging.getLogger("a2mcp.jobs")
 
 
-class Household:
+class Subreaper:
     """Who was given to us.
 
     Raises:

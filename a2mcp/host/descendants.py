@@ -1,7 +1,7 @@
 """Who belongs to a command beside its shell: what the daemon can know of them on this system, and so do to them.
 
-``Household`` knows all of it, ``Groups`` whoever stayed in the group of the command, ``Blind`` no more than whether
-somebody did. ``begin`` chooses for the process, once and before anything is started.
+``Subreaper`` knows all of it, ``ProcessGroups`` whoever stayed in the group of the command, ``NoProc`` no more than
+whether somebody did. ``begin`` chooses for the process, once and before anything is started.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import os
 from typing import TYPE_CHECKING, Final, Protocol
 
 from a2mcp.host import marks, process, procfs
-from a2mcp.host.household import LIST_OF_CHILDREN, Household
 from a2mcp.host.identity import Identity, members
+from a2mcp.host.subreaper import LIST_OF_CHILDREN, Subreaper
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ _END_S: Final = 0.5
 logger = logging.getLogger("a2mcp.jobs")
 
 
-class Kin(Protocol):
+class Descendants(Protocol):
     """What can be known of the processes that commands have started. Not for several threads."""
 
     follows: bool
@@ -59,7 +59,7 @@ class Kin(Protocol):
         ...
 
 
-class Blind:
+class NoProc:
     """A system without ``/proc`` or descriptors of processes: no more is known than whether a group has members."""
 
     follows = False
@@ -90,7 +90,7 @@ class Blind:
         return []
 
 
-class Groups(Blind):
+class ProcessGroups(NoProc):
     """A system with ``/proc`` that gives us no orphans: who stayed in the group is known, who left it is not."""
 
     follows = True
@@ -104,7 +104,7 @@ class Groups(Blind):
         return members(child.pid)
 
 
-_here: Kin | None = None
+_here: Descendants | None = None
 """Set by ``begin``: whose orphans come to us is a property of the process, of which there is one."""
 
 
@@ -115,9 +115,9 @@ def begin(root: Path) -> None:
     _here = _settled()
 
 
-def here() -> Kin:
+def here() -> Descendants:
     """What can be known in this process; where nobody has begun, orphans go to whoever they go to."""
-    return _here or Groups()
+    return _here or ProcessGroups()
 
 
 def lacking() -> str | None:
@@ -146,14 +146,14 @@ def leave() -> None:
     os._exit(1)
 
 
-def _settled() -> Kin:
+def _settled() -> Descendants:
     if _blind():
-        return Blind()
+        return NoProc()
     if lacking() is not None:
-        return Groups()
+        return ProcessGroups()
     try:
-        household = Household()
+        subreaper = Subreaper()
         adopts: int = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     except (OSError, AttributeError, TypeError):
-        return Groups()
-    return household if adopts == 0 else Groups()
+        return ProcessGroups()
+    return subreaper if adopts == 0 else ProcessGroups()

@@ -16,11 +16,11 @@ import threading
 import time
 from pathlib import Path
 
-from a2mcp.host import kin, marks, process, procfs
+from a2mcp.host import descendants, marks, process, procfs
 from a2mcp.host.command import Command
-from a2mcp.host.household import Household
 from a2mcp.host.identity import identities
 from a2mcp.host.process import spawn
+from a2mcp.host.subreaper import Subreaper
 
 HERE = Path.cwd()
 
@@ -33,11 +33,11 @@ def until(condition):
     return value
 
 
-def begun() -> Household:
-    kin.begin(HERE)
-    household = kin.here()
-    assert isinstance(household, Household)
-    return household
+def begun() -> Subreaper:
+    descendants.begin(HERE)
+    subreaper = descendants.here()
+    assert isinstance(subreaper, Subreaper)
+    return subreaper
 
 
 def over(child):
@@ -45,96 +45,96 @@ def over(child):
     return child
 
 
-def shell(household, text):
+def shell(subreaper, text):
     child = spawn(Command(text=text, cwd=HERE), started=time.monotonic())
-    household.began(child)
+    subreaper.began(child)
     return child
 
 
-def let_go(household, child):
-    household.over(child)
+def let_go(subreaper, child):
+    subreaper.over(child)
     child.reap()
     child.close()
 
 
 def nothing_remains_of_most_commands():
-    household = begun()
-    child = over(shell(household, "true"))
-    assert not household.remains(child)
-    assert household.members(child) == []
-    assert not household.tend()
-    let_go(household, child)
+    subreaper = begun()
+    child = over(shell(subreaper, "true"))
+    assert not subreaper.remains(child)
+    assert subreaper.members(child) == []
+    assert not subreaper.tend()
+    let_go(subreaper, child)
 
 
 def who_got_away_is_known_and_buried():
-    household = begun()
-    child = over(shell(household, "(setsid bash -c 'sleep 0.4 & sleep 0.4; true' &) >/dev/null 2>&1"))
-    assert household.remains(child)
-    assert until(lambda: {one.name for one in household.members(child)} >= {"bash", "sleep"})
-    until(lambda: not household.remains(child))
-    assert not household.tend()
-    let_go(household, child)
+    subreaper = begun()
+    child = over(shell(subreaper, "(setsid bash -c 'sleep 0.4 & sleep 0.4; true' &) >/dev/null 2>&1"))
+    assert subreaper.remains(child)
+    assert until(lambda: {one.name for one in subreaper.members(child)} >= {"bash", "sleep"})
+    until(lambda: not subreaper.remains(child))
+    assert not subreaper.tend()
+    let_go(subreaper, child)
     assert procfs.descendants(os.getpid()) == []
 
 
 def who_clears_its_environment_is_known_all_the_same():
-    household = begun()
-    other = shell(household, "exec sleep 60")
-    child = over(shell(household, "setsid -f env -i sleep 60 >/dev/null 2>&1"))
-    assert household.remains(child)
-    assert [one.name for one in household.members(child)] in (["sleep"], ["env"], ["setsid"])
-    assert household.end_all(5.0) == []
-    until(lambda: not household.remains(child))
+    subreaper = begun()
+    other = shell(subreaper, "exec sleep 60")
+    child = over(shell(subreaper, "setsid -f env -i sleep 60 >/dev/null 2>&1"))
+    assert subreaper.remains(child)
+    assert [one.name for one in subreaper.members(child)] in (["sleep"], ["env"], ["setsid"])
+    assert subreaper.end_all(5.0) == []
+    until(lambda: not subreaper.remains(child))
     for each in (child, over(other)):
-        let_go(household, each)
+        let_go(subreaper, each)
 
 
 def who_sets_our_limit_is_told_by_its_session():
-    household = begun()
+    subreaper = begun()
     child = over(
         shell(
-            household,
+            subreaper,
             "bash -c 'ulimit -R 200000; touch up; exec sleep 60' >/dev/null 2>&1 & until [ -e up ]; do :; done",
         )
     )
-    assert household.remains(child)
-    (hidden,) = household.members(child)
+    assert subreaper.remains(child)
+    (hidden,) = subreaper.members(child)
     assert marks.of(hidden.pid) is None
-    household.end_all(5.0)
-    until(lambda: not household.remains(child))
-    let_go(household, child)
+    subreaper.end_all(5.0)
+    until(lambda: not subreaper.remains(child))
+    let_go(subreaper, child)
 
 
 def who_does_both_is_nobodys_and_ends_with_us():
-    household = begun()
+    subreaper = begun()
     child = over(
         shell(
-            household,
+            subreaper,
             "setsid -f bash -c 'ulimit -R 200000; touch up; exec sleep 60' >/dev/null 2>&1; until [ -e up ]; do :; done",
         )
     )
-    assert not household.remains(child)
-    assert household.members(child) == []
+    assert not subreaper.remains(child)
+    assert subreaper.members(child) == []
     assert len(identities(procfs.descendants(os.getpid()))) == 1
-    assert household.end_all(5.0) == []
+    assert subreaper.end_all(5.0) == []
     for _ in range(100):
-        household.tend()
+        subreaper.tend()
     assert procfs.descendants(os.getpid()) == [child.pid]  # Its zombie is buried in the end.
-    let_go(household, child)
+    let_go(subreaper, child)
 
 
 def a_daemon_that_a_command_started_marks_its_own():
     outer = marks.fresh()
     with marks.wearing(outer):
-        household = begun()
+        subreaper = begun()
         assert marks.of(os.getpid()) == outer
-        child = over(shell(household, "setsid sleep 60 >/dev/null 2>&1 &"))
-        assert household.remains(child)
-        (one,) = household.members(child)
+        child = over(shell(subreaper, "setsid sleep 60 >/dev/null 2>&1 &"))
+        assert subreaper.remains(child)
+        (one,) = subreaper.members(child)
         assert marks.of(one.pid) == child.mark
         assert not marks.is_of(outer, child.mark)
-        assert household.end_all(5.0) == []
-        let_go(household, child)
+        assert subreaper.end_all(5.0) == []
+        let_go(subreaper, child)
 
 
 def nobody_is_started_any_more_once_the_end_has_come():
@@ -152,7 +152,7 @@ def nobody_is_started_any_more_once_the_end_has_come():
     for thread in threads:
         thread.start()
     until(lambda: len(started) > 20)
-    kin.end_all(20.0)
+    descendants.end_all(20.0)
     assert identities(procfs.descendants(os.getpid())) == []
     for thread in threads:
         thread.join()
@@ -162,34 +162,34 @@ def nobody_is_started_any_more_once_the_end_has_come():
 
 def where_nothing_can_be_marked_groups_are_looked_at():
     resource.setrlimit(resource.RLIMIT_RTTIME, (200_000, 200_000))
-    kin.begin(HERE)
-    assert type(kin.here()) is kin.Groups
+    descendants.begin(HERE)
+    assert type(descendants.here()) is descendants.ProcessGroups
     child = over(spawn(Command(text="sleep 60 >/dev/null 2>&1 &", cwd=HERE), started=time.monotonic()))
-    assert kin.here().remains(child)
-    (one,) = kin.here().members(child)
+    assert descendants.here().remains(child)
+    (one,) = descendants.here().members(child)
     one.send(signal.SIGKILL)
-    until(lambda: not kin.here().remains(child))
+    until(lambda: not descendants.here().remains(child))
     child.close()
 
 
 def the_exit_code_of_somebody_elses_child_is_theirs():
-    household = begun()
+    subreaper = begun()
     started = []
     thread = threading.Thread(target=lambda: started.append(subprocess.Popen(["sh", "-c", "sleep 0.2; exit 7"])))
     thread.start()
     thread.join()
     until(lambda: procfs.look(started[0].pid).state == "Z")
     for _ in range(5):
-        assert household.tend()
+        assert subreaper.tend()
     assert started[0].wait() == 7
 
 
 def what_was_there_before_is_spared():
     before = subprocess.Popen(["sleep", "60"])
     time.sleep(2 / os.sysconf("SC_CLK_TCK"))  # The kernel tells moments by ticks.
-    household = begun()
+    subreaper = begun()
     after = subprocess.Popen(["setsid", "sleep", "60"])
-    assert household.end_all(5.0) == []
+    assert subreaper.end_all(5.0) == []
     assert after.wait() == -9
     assert before.poll() is None
     before.kill()
@@ -197,13 +197,13 @@ def what_was_there_before_is_spared():
 
 
 def many_orphans_do_not_get_lost():
-    household = begun()
-    child = over(shell(household, "for i in $(seq 900); do sleep 60 >/dev/null 2>&1 & done"))
-    assert household.remains(child)
-    assert len(household.members(child)) == 900
-    assert household.end_all(20.0) == []
-    until(lambda: not household.remains(child))
-    let_go(household, child)
+    subreaper = begun()
+    child = over(shell(subreaper, "for i in $(seq 900); do sleep 60 >/dev/null 2>&1 & done"))
+    assert subreaper.remains(child)
+    assert len(subreaper.members(child)) == 900
+    assert subreaper.end_all(20.0) == []
+    until(lambda: not subreaper.remains(child))
+    let_go(subreaper, child)
 
 
 if __name__ == "__main__":

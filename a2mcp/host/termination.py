@@ -1,7 +1,7 @@
 """How a command comes to its end: by itself, by order, and what becomes of those it leaves behind.
 
 Moves a ``Run`` along from the end of its shell until nothing of it runs any more. Timers and watched processes wake it.
-Does not know who is told: that is the desk's.
+Does not know who is told: that is the observer's.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from a2mcp.host.joblog import MOST_SURVIVORS, State
 
 if TYPE_CHECKING:
     from a2mcp.clock import Clock
+    from a2mcp.host.descendants import Descendants
     from a2mcp.host.joblog import Ending
-    from a2mcp.host.kin import Kin
     from a2mcp.host.loop import Loop
     from a2mcp.host.run import Run
 
@@ -30,7 +30,7 @@ _UNWATCHED_S: Final = 1.0
 """Between two looks at those who could not be watched."""
 
 
-class Desk(Protocol):
+class Observer(Protocol):
     """What follows from how a command stands."""
 
     def read(self, run: Run) -> None:
@@ -50,21 +50,21 @@ class Desk(Protocol):
         ...
 
 
-class Ends:
+class Termination:
     """Brings commands to their ends.
 
     Args:
         loop: wakes it.
         clock: for the graces.
-        kin: who belongs to a command.
-        desk: told how it stands.
+        descendants: who belongs to a command.
+        observer: told how it stands.
     """
 
-    def __init__(self, loop: Loop, clock: Clock, kin: Kin, desk: Desk) -> None:
+    def __init__(self, loop: Loop, clock: Clock, descendants: Descendants, observer: Observer) -> None:
         self._loop = loop
         self._clock = clock
-        self._kin = kin
-        self._desk = desk
+        self._descendants = descendants
+        self._observer = observer
 
     def exited(self, run: Run) -> None:
         """Go on after the end of the shell."""
@@ -72,14 +72,14 @@ class Ends:
             return
         self._loop.forget(run.child.exit_descriptor)
         run.exited = self._clock.monotonic()
-        self._desk.read(run)
+        self._observer.read(run)
         self.settle(run)
 
     def settle(self, run: Run) -> None:
         """Find out how far the end of a command has come, after something about it has changed."""
         if run.exited is None or run.over:
             return
-        if run.silent and not (self._watched_to_the_end(run) and self._kin.remains(run.child)):
+        if run.silent and not (self._watched_to_the_end(run) and self._descendants.remains(run.child)):
             self._end(run)
         elif run.ending is not None:
             self._press(run)
@@ -110,14 +110,14 @@ class Ends:
         """Signal the group, which nobody can fork out of meanwhile, and whoever belongs to the command beside it."""
         child = run.child
         grouped = not child.reaped
-        others = [one for one in self._kin.members(child) if not (grouped and _group_of(one.pid) == child.pid)]
+        others = [one for one in self._descendants.members(child) if not (grouped and _group_of(one.pid) == child.pid)]
         child.signal(*numbers)
         for one in others:
             one.send(*numbers)
 
     def _watched_to_the_end(self, run: Run) -> bool:
         """Whether we can wait for those who remain. Where nobody can be seen, an ordered end is that of the shell."""
-        return self._kin.follows or run.ending is None
+        return self._descendants.follows or run.ending is None
 
     def _kill(self, run: Run) -> None:
         run.killed = True
@@ -145,7 +145,11 @@ class Ends:
             if run.exited is None:
                 self._outlast(run)
                 return
-        if run.ending is None and run.state is State.RUNNING and not (run.silent and not self._kin.remains(run.child)):
+        if (
+            run.ending is None
+            and run.state is State.RUNNING
+            and not (run.silent and not self._descendants.remains(run.child))
+        ):
             self._leave(run)
         else:
             self.settle(run)
@@ -156,24 +160,24 @@ class Ends:
             self._later(run, _RECHECK_S)
         else:
             run.group_remains = True
-            self._desk.left(run)
+            self._observer.left(run)
 
     def _leave(self, run: Run) -> None:
         """The command is over but something it started is not: the call ends, and what remains is looked after."""
-        if run.silent and not self._kin.follows:
+        if run.silent and not self._descendants.follows:
             self._end(run)
             return
         run.child.reap()
         run.state = State.BACKGROUND
-        run.survivors = tuple(self._kin.members(run.child)[:MOST_SURVIVORS])
-        self._desk.left(run)
+        run.survivors = tuple(self._descendants.members(run.child)[:MOST_SURVIVORS])
+        self._observer.left(run)
         self._watch(run)
 
     def _watch(self, run: Run) -> None:
         """Be woken by the end of one of those who remain; while they hold the output, that wakes us."""
         if not run.silent or run.watched >= 0:
             return
-        members = self._kin.members(run.child)
+        members = self._descendants.members(run.child)
         handle = next((held for held in (one.hold() for one in members) if held is not None), None)
         if handle is None:
             self._later(run, _UNWATCHED_S)
@@ -183,7 +187,7 @@ class Ends:
         self._loop.on_readable(handle, step, step)
         if run.state is State.BACKGROUND and run.survivors != (left := tuple(members[:MOST_SURVIVORS])):
             run.survivors = left
-            self._desk.save(run)
+            self._observer.save(run)
 
     def _one_is_gone(self, run: Run) -> None:
         self.unwatch(run)
@@ -198,13 +202,13 @@ class Ends:
 
     def _end(self, run: Run) -> None:
         run.over = True
-        self._desk.read(run)
+        self._observer.read(run)
         if run.ending is not None:
             run.child.signal(signal.SIGKILL)  # Nobody is there any more, or nobody can be seen.
         run.child.reap()
-        run.group_remains = self._watched_to_the_end(run) and self._kin.remains(run.child)
-        run.survivors = tuple(self._kin.members(run.child)[:MOST_SURVIVORS]) if run.group_remains else ()
-        self._desk.ended(run)
+        run.group_remains = self._watched_to_the_end(run) and self._descendants.remains(run.child)
+        run.survivors = tuple(self._descendants.members(run.child)[:MOST_SURVIVORS]) if run.group_remains else ()
+        self._observer.ended(run)
 
 
 def _group_of(pid: int) -> int:
