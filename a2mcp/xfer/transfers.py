@@ -22,15 +22,17 @@ class Transfer:
     """One file, or other content, on its way. Moved by one thread, read by any.
 
     Args:
+        id: what stops it.
         name: the path below the share, as its client has it.
         direction: ``download`` or ``upload``.
         total: bytes that are to be moved; None where nobody knows.
         began: seconds of the monotonic clock.
     """
 
-    __slots__ = ("began", "direction", "moved", "name", "stopped", "total")
+    __slots__ = ("began", "direction", "id", "moved", "name", "stopped", "total")
 
-    def __init__(self, name: str, direction: Direction, total: int | None, began: float) -> None:
+    def __init__(self, id: str, name: str, direction: Direction, total: int | None, began: float) -> None:  # noqa: A002
+        self.id = id
         self.name = name
         self.direction = direction
         self.total = total
@@ -72,35 +74,32 @@ class Transfers:
 
     def begin(self, name: str, direction: Direction, total: int | None) -> Transfer:
         """Note one that is about to move; ``end`` must follow."""
-        transfer = Transfer(name, direction, total, self._clock.monotonic())
+        transfer = Transfer(str(next(self._numbers)), name, direction, total, self._clock.monotonic())
         with self._lock:
-            self._running[str(next(self._numbers))] = transfer
+            self._running[transfer.id] = transfer
         return transfer
 
     def end(self, transfer: Transfer) -> None:
         """Note that it moves no more, whole or not. May be called again."""
         with self._lock:
-            for number, each in self._running.items():
-                if each is transfer:
-                    del self._running[number]
-                    self._moved[transfer.direction] += transfer.moved
-                    return
+            if self._running.pop(transfer.id, None) is not None:
+                self._moved[transfer.direction] += transfer.moved
 
     def running(self) -> tuple[Running, ...]:
         """Those under way, the oldest first."""
         now = self._clock.monotonic()
         with self._lock:
-            items = list(self._running.items())
+            transfers = list(self._running.values())
         return tuple(
             Running(
-                id=number,
+                id=each.id,
                 direction=each.direction,
                 name=each.name,
                 moved=each.moved,
                 total=each.total,
                 seconds=round(now - each.began, 3),
             )
-            for number, each in items
+            for each in transfers
         )
 
     def stop(self, number: str) -> bool:
