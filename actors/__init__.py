@@ -21,6 +21,6 @@ Supervisor   the order of start and stop, restarts                              
 ===========  ==========================================  =====================  =========  ====================
 
 A call goes Front → Sessions → AuditWriter (start) → Executor → Worker → AuditWriter (done) → the connection, by
-``tell`` alone: no thread waits for an answer. ``system.py`` puts them together; ``daemon.py`` is the process around
-them; ``kit.py`` and ``ref.py`` are what they are made of.
+``tell`` alone: no thread waits for an answer. ``system.py`` puts them together, from what ``setup.py``
+and ``makers.py`` make; ``daemon.py`` is the process around them; ``kit.py`` and ``ref.py`` are what they are made of.
 """
