@@ -6,6 +6,7 @@ The answer comes from whatever thread completes the call and is brought back int
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from binascii import a2b_base64
 from collections import deque
@@ -24,7 +25,6 @@ from a2mcp.protocol.localreply import LocalReply
 from a2mcp.protocol.versions.agent import AGENT
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Sequence
 
     from a2mcp.inference.admission import Admission
@@ -72,8 +72,6 @@ class Hands:
 
     async def model(self) -> Any:
         """Make what asks the model, for one attempt, and count that."""
-        import asyncio  # noqa: PLC0415 - as everything of the turns
-
         row = self._admission.check(self._model)
         speak = self._admission.registry.speak
         # A program that prints a key may take its time; the other turns must not wait for it.
@@ -85,8 +83,6 @@ class Hands:
 
     async def use(self, tool: str, arguments: bytes) -> Handed:
         """Use a tool of the host."""
-        import asyncio  # noqa: PLC0415 - as above
-
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[Response] = loop.create_future()
         reply = LocalReply(partial(_bring, loop, answered))

@@ -6,12 +6,12 @@ begins in the loop and tells whoever began it by message.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Coroutine
 
     Work = Callable[[], Coroutine[Any, Any, None]]
@@ -66,8 +66,6 @@ class Turns:
         return run
 
     def _start(self) -> asyncio.AbstractEventLoop:
-        import asyncio  # noqa: PLC0415 - a daemon without agents has no use for it
-
         loop = asyncio.new_event_loop()
         try:
             threading.Thread(target=_main, args=(loop,), name="Turns", daemon=True).start()

@@ -204,6 +204,9 @@ def test_the_daemon_loads_neither_its_documentation_nor_its_benchmark_nor_its_co
         "PIL",
         "charset_normalizer",
         "httpx2",
+        "pydantic",
+        "pydantic_ai",
+        "sqlite3",
     ):
         assert absent not in loaded
 

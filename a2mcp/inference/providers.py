@@ -1,6 +1,6 @@
 """What speaks each wire format: the models of the agent's library, made for one request with what it takes.
 
-The only file beside ``turn.py`` and ``sampling.py`` that knows that library; needs the extra ``a2mcp[agent]``. Nothing
+With ``turn``, ``sample`` and ``attempts`` all that knows that library; needs the extra ``a2mcp[agent]``. Nothing
 here retries: whoever asks decides that, because each attempt must pass the switch again.
 """
 
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 import pydantic_ai
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator
 
     from a2mcp.inference.keys import Credentials
@@ -31,12 +33,18 @@ client: ContextVar[httpx2.AsyncClient] = ContextVar("client")
 """The connections of whoever asks; set by ``connections``."""
 
 
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Whom we believe to be who they say. PERF: reading the certificates takes 25 ms; no turn but the first does."""
+    return httpx2.create_ssl_context()
+
+
 @asynccontextmanager
 async def connections() -> AsyncIterator[None]:
     """Hold the connections of whoever asks inside the block, and close them after it."""
     timeout = httpx2.Timeout(SILENCE_S, connect=CONNECT_S)
     # SECURITY: a key goes to the provider that it was given for, and nowhere that its answer points to.
-    async with httpx2.AsyncClient(follow_redirects=False, timeout=timeout) as opened:
+    async with httpx2.AsyncClient(verify=_trusted(), follow_redirects=False, timeout=timeout) as opened:
         client.set(opened)
         yield
 
