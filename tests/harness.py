@@ -14,9 +14,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -237,6 +240,14 @@ class Daemon:
         """Resident memory."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+    def busy_share(self, *, seconds: float) -> float:
+        """The share of one processor that it uses over a while."""
+        process = psutil.Process(self.process.pid)
+        before = process.cpu_times()
+        threading.Event().wait(seconds)
+        after = process.cpu_times()
+        return (after.user + after.system - before.user - before.system) / seconds
 
     @property
     def descriptors(self) -> int:

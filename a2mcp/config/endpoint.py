@@ -53,11 +53,11 @@ def publish(path: Path, endpoint: Endpoint) -> None:
 
 def read(path: Path) -> Endpoint | None:
     """Read the file; None when it is missing or no endpoint."""
-    from a2mcp.files import read_bounded  # noqa: PLC0415 - nor does everything that only names the file
+    from a2mcp import jsonfile  # noqa: PLC0415 - nor does everything that only names the file
 
     try:
-        return msgspec.json.decode(read_bounded(path, LARGEST), type=Endpoint)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return jsonfile.read(path, LARGEST, Endpoint)
+    except (OSError, ValueError):
         return None
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from a2mcp import jsonfile
 from a2mcp.errors import ToolError
 from a2mcp.files import write_atomic
 from a2mcp.host.identity import Identity
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Stream = Literal["stdout", "stderr"]
 
 _META: Final = "meta.json"
+_LARGEST_META: Final = 16 << 20
 _ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"
 _ID: Final = re.compile(f"j[{_ALPHABET}]{{8}}")
 _TRIES: Final = 8
@@ -194,10 +196,12 @@ class JobLog:
         if (unwritten := self._unwritten.get(JobId(job))) is not None:
             return unwritten
         try:
-            record = msgspec.json.decode((self.folder / job / _META).read_bytes(), type=Record)
-        except (OSError, msgspec.DecodeError):
+            return self._honest(self._stored(job))
+        except (OSError, ValueError):
             return None
-        return self._honest(record)
+
+    def _stored(self, job: str) -> Record:
+        return jsonfile.read(self.folder / job / _META, _LARGEST_META, Record)
 
     def all(self) -> list[Record]:
         """Read how every job stands, oldest first, as if none were looked after by this daemon."""
@@ -246,8 +250,18 @@ class JobLog:
     def _sweep(self, known: Collection[str]) -> None:
         """Throw away what a crash left before there was a record of it."""
         for name in self._names():
-            if name not in known:
+            if name not in known and not self._may_be_read_later(name):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def _may_be_read_later(self, job: str) -> bool:
+        """Whether there is a record that the system does not give us now, for want of a descriptor, say."""
+        try:
+            self._stored(job)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return False
+        except OSError:
+            pass
+        return True
 
     def _names(self) -> list[str]:
         try:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from a2mcp import jsonfile
 from a2mcp.errors import UnusableFile
-from a2mcp.files import open_regular, read_bounded, write_atomic
+from a2mcp.files import open_regular, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,10 +42,10 @@ def read(file: Path) -> dict[str, Install]:
         UnusableFile: it cannot be read. It is not guessed at: it says which files may be replaced.
     """
     try:
-        found = msgspec.json.decode(read_bounded(file, LARGEST_FILE), type=list[Install])
+        found = jsonfile.read(file, LARGEST_FILE, list[Install])
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UnusableFile(f"{file} cannot be read: {error}.", hint="Repair or remove it.") from error
     return {one.name: one for one in found}
 

@@ -11,13 +11,14 @@ import os
 import re
 import sys
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
+from a2mcp import jsonfile
 from a2mcp.errors import UnusableFile
-from a2mcp.files import read_bounded, write_atomic
+from a2mcp.files import write_atomic
 
 PROGRAMS: Final = ("dufs", "cloudflared")
 ARCHIVES: Final = (".tar.gz", ".tgz", ".zip")
@@ -61,6 +62,9 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     member: str | None = None
 
 
+_FORMS: Any = Given | tuple[Given, ...]
+
+
 def platform_key() -> str:
     """Name this machine as the table does: ``linux-x64``, ``macos-arm64``."""
     machine = os.uname().machine.lower()
@@ -79,10 +83,10 @@ def pinned(file: Path) -> tuple[Pin, ...]:
         UnusableFile: the file cannot be read, or is not what ``add`` writes.
     """
     try:
-        pins = msgspec.json.decode(read_bounded(file, LARGEST_FILE), type=tuple[Pin, ...])
+        pins = jsonfile.read(file, LARGEST_FILE, tuple[Pin, ...])
     except FileNotFoundError:
         return ()
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UnusableFile(f"{file} cannot be read: {error}.", hint="Repair or remove it.") from error
     for pin in pins:
         _check(pin, str(file))
@@ -118,10 +122,10 @@ def add(file: Path, given: Path, *, platform: str) -> tuple[Pin, ...]:
 
 def _read_given(given: Path) -> tuple[Given, ...]:
     try:
-        found = msgspec.json.decode(read_bounded(given, LARGEST_FILE), type=Given | tuple[Given, ...])
+        found: Given | tuple[Given, ...] = jsonfile.read(given, LARGEST_FILE, _FORMS)
     except OSError as error:
         raise UnusableFile(f"{given} cannot be read: {error.strerror}.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UnusableFile(
             f"{given} is not a pin: {error}.", hint='The least is {"name": "dufs", "sha256": "64 digits"}.'
         ) from error

@@ -6,6 +6,7 @@ settings deny stays denied. Grants for a session live as long as the daemon, as 
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import logging
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from a2mcp import files
+from a2mcp import files, jsonfile
 from a2mcp.clock import iso
 from a2mcp.errors import Busy, InvalidParams, UnusableFile
 from a2mcp.policy.waiting import random_id
@@ -86,6 +87,8 @@ class Grants:
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
         self._clock = clock
+        self._unread = False
+        """Whether the file holds what could not be read, and may be read another time."""
         self._table: tuple[_Held, ...] = self._read()
 
     def covers(self, tool: str, session_id: SessionId | None) -> bool:
@@ -148,12 +151,13 @@ class Grants:
     def _read(self) -> tuple[_Held, ...]:
         """Read the file; one that cannot be read grants nothing, because a wrong guess would run something."""
         try:
-            kept = msgspec.json.decode(files.read_bounded(self._path, _LARGEST), type=_Kept)
+            kept = jsonfile.read(self._path, _LARGEST, _Kept)
             return tuple(self._held(grant) for grant in kept.grants if grant.session_id is None)
         except FileNotFoundError:
             return ()
         except (OSError, ValueError, TypeError) as cause:
             logger.warning("[a2mcp] warning: %s cannot be read, so nothing is granted: %s", self._path, cause)
+            self._unread = True
             return ()
 
     def _keep(self, table: tuple[_Held, ...]) -> None:
@@ -162,11 +166,19 @@ class Grants:
             return
         try:
             data = msgspec.json.format(msgspec.json.encode(_Kept(lasting)), indent=2)
+            self._set_aside()
             files.write_atomic(self._path, data + b"\n", mode=0o600)
         except OSError as cause:
             raise UnusableFile(
                 f"{self._path} cannot be written: {cause.strerror or cause}.", hint="Approve the one call instead."
             ) from cause
+
+    def _set_aside(self) -> None:
+        """Move a file that could not be read out of the way: what it grants is the operator's to throw away."""
+        if self._unread:
+            with contextlib.suppress(FileNotFoundError):
+                self._path.replace(self._path.with_name(self._path.name + ".unreadable"))
+            self._unread = False
 
 
 def no_session() -> InvalidParams:

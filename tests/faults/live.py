@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
-from harness import ROOT, Client, Daemon, until
+from harness import Client, Daemon, until
 from tracing import WATCHED, Came, Point, attached, came, few_of_each, points, threads_of
 
 from a2mcp.cli.client import OperatorClient
 from a2mcp.config.paths import home_from_environment
+from a2mcp.errors import A2mcpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    Operation = Callable[["Live"], None]
+    from a2mcp.policy.grants import Grant
 
-WITH_TOOLS = [sys.executable, str(ROOT / "tests" / "flows" / "serve_with_tools.py")]
-"""The daemon with the tools of the other tests: ``echo``, and ``counts``, which tells what became of the records."""
+    Operation = Callable[["Live"], None]
 
 
 class Live(Daemon):
@@ -30,6 +30,8 @@ class Live(Daemon):
     said_ = 0
     lasting_ = 0
     """How many threads are there for good; those after them are workers, which come and go."""
+    granted_: Grant | None = None
+    """The grant that was acknowledged last."""
     warm: tuple[Operation, ...] = ()
     """What is done once after each start, so that the next time the same threads do it and no module is loaded."""
 
@@ -54,6 +56,11 @@ class Live(Daemon):
         said = self.stderr
         self.said_, before = len(said), self.said_
         return said[before:]
+
+    def use_token(self) -> None:
+        """Go on with the token in force."""
+        self.learn()
+        self.token = self.client_.token = self.operator.token()
 
     def counts(self) -> dict[str, int]:
         """What became of the records so far; the start of this call is among the written."""
@@ -91,7 +98,7 @@ class Live(Daemon):
         threads = self._who(point.thread, peers)
         with attached(log, threads, [*_paths(only), *point.inject(fault)]):
             if fault == "KILL":
-                with contextlib.suppress(OSError, AssertionError):
+                with contextlib.suppress(OSError, http.client.HTTPException, A2mcpError, AssertionError):
                     operation(self)
             else:
                 operation(self)

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness import Daemon
 
+from a2mcp.audit.verify import opened_log, verify
+from a2mcp.config import endpoint as endpoints
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -60,6 +63,20 @@ def require_clear_refusal(code: int, stderr: str) -> None:
     assert first is not None, stderr
     assert lines[first].endswith("."), stderr
     assert lines[first + 1].startswith("       "), f"no hint: {stderr}"
+
+
+def require_whole_log(home: Path) -> None:
+    """Fail unless each record follows the one before it, but for what a kill left of a line."""
+    with opened_log(home / "a2mcp.log") as files:
+        report, _ = verify(files)
+    assert report.fault is None, report.fault
+    assert report.records > 0
+
+
+def endpoint_token(home: Path) -> str | None:
+    """The token that programs of this user are told."""
+    found = endpoints.read(home / "endpoint.json")
+    return None if found is None else found.token
 
 
 def token_of(home: Path) -> str | None:

@@ -1,52 +1,35 @@
-"""A daemon that serves, of which one system call fails or is the last one: it answers in words, goes on, and loses nothing.
+"""A daemon that serves, of which one system call fails: it answers in words, goes on, and loses nothing.
 
-Promise P5 while it runs, and rows U02, U04, C02, B11 and F11: the log and its rotation, the token, a job, a share.
+Rows U04, C02, B11 and F11: the log and its rotation, the token, a job, a share, a grant.
 """
 
 from __future__ import annotations
 
-import http.client
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import psutil
 import pytest
 from harness import until
-from live import WITH_TOOLS, Live
-from state import records, token_of
+from operations import channel_threads, record_calls, rotate_token, share, sleepers, start_job
+from state import endpoint_token, records, require_whole_log, token_of
 from tracing import LONG, NOT_THERE, Came, Point, break_all, can_trace, some
 
-from a2mcp.config import endpoint as endpoints
-from a2mcp.errors import A2mcpError
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+    from live import Live
+
+    Tell = Callable[[dict[str, int]], None]
 
 pytestmark = [
     pytest.mark.skipif(not can_trace(), reason=NOT_THERE),
     pytest.mark.timeout(7200 if LONG else 120),
 ]
 
-MOST = 40
+MOST = 24
 """Faults of one operation in the short form."""
-SMALL_LOG = 64 * 1024
-"""Bytes, of both generations; the least there can be."""
-PADDING = {f"padding{number}": "x" * 100 for number in range(20)}
-"""What makes a record so large that a dozen of them are a generation."""
 WRITTEN_BY_OTHERS = {"a2mcp.log", "events.db", "events.db-wal"}
-LASTS_S = "61.5"
-"""What the command of a job sleeps, which is how it is found."""
-
-
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[Live]:
-    """A daemon whose log rotates every few calls."""
-    daemon = Live(tmp_path / "home", argv=WITH_TOOLS, settings={"port": 0, "audit": {"bytes": SMALL_LOG}}).begin()
-    try:
-        yield daemon
-    finally:
-        daemon.kill()
 
 
 def require_fine(live: Live) -> None:
@@ -55,56 +38,6 @@ def require_fine(live: Live) -> None:
     said = live.news()
     assert "Traceback" not in said, said
     assert "internal error" not in said, said
-
-
-# --- the operations -----------------------------------------------------------------------------------------------
-
-
-def record_calls(live: Live) -> None:
-    """Write enough records that the log rotates."""
-    for number in range(14):
-        assert live.ask("echo", text=f"call {number}", **PADDING)["content"][0]["text"] == f"call {number}"
-
-
-def rotate_token(live: Live) -> None:
-    """Have a new token made, or be told why not."""
-    try:
-        live.operator.rotate()
-    except A2mcpError as error:
-        if not error.hint:
-            raise
-
-
-def start_job(live: Live) -> None:
-    """Run a command that becomes a job, and end it."""
-    result = live.ask("bash", command=f"echo said; exec sleep {LASTS_S}", wait=0, stdin="given")
-    if result["isError"]:
-        require_words(result)
-        return
-    job = result["structuredContent"]["jobId"]
-    assert live.ask("jobs", action="stop", id=job)["isError"] is False
-
-
-def share(live: Live) -> None:
-    """Share a file, fetch it, and stop."""
-    result = live.ask("xfer_share", path=str(live.home / "shared.txt"))
-    if result["isError"]:
-        require_words(result)
-        return
-    try:
-        answer = live.client_.send("GET", "/xfer/shared.txt")
-        assert (answer.status, answer.body) == (200, b"shared") or answer.status in (500, 503), answer
-    except http.client.IncompleteRead:
-        # The head was sent when the disk failed: the client is told by the bytes that are missing.
-        live.client_.close()
-    assert live.ask("xfer_stop")["isError"] is False
-
-
-def require_words(result: Any) -> None:
-    """Fail unless a tool's refusal is a sentence for its caller."""
-    said = result["content"][0]["text"]
-    assert "internal error" not in said, said
-    assert "The tool failed" not in said, said
 
 
 # --- what must hold afterwards ------------------------------------------------------------------------------------
@@ -119,6 +52,7 @@ def log_holds(live: Live) -> None:
         return counts["written"] + 1 - counts["rotated_away"] - len(records(live.home))
 
     assert 0 in (missing(), missing())
+    require_whole_log(live.home)
 
 
 def token_is_one(live: Live) -> None:
@@ -131,19 +65,10 @@ def token_is_one(live: Live) -> None:
     assert live.client_.ask("ping").result == {}
 
 
-def endpoint_token(home: Path) -> str | None:
-    found = endpoints.read(home / "endpoint.json")
-    return None if found is None else found.token
-
-
 def no_command_runs(live: Live) -> None:
     """No process of a job is left, and the jobs can be listed."""
     until(lambda: not sleepers(), what="the end of the command")
     assert live.ask("jobs", action="list")["isError"] is False
-
-
-def sleepers() -> list[psutil.Process]:
-    return [process for process in psutil.process_iter(["cmdline"]) if LASTS_S in (process.info["cmdline"] or [])]
 
 
 def nothing_is_shared(live: Live) -> None:
@@ -192,34 +117,33 @@ def break_live(live: Live, attack: Attack, point: Point, fault: str) -> str:
     return "went on" if whether is Came.AS_MEANT else whether.value
 
 
-def test_a_log_whose_writes_fail_goes_on_and_counts_what_it_lost(live: Live, record_property: Any) -> None:
+def test_a_log_whose_writes_fail_goes_on_and_counts_what_it_lost(live: Live, tell: Tell) -> None:
     """Rows U04, U12; promise P2: each record is in the log or counted, across rotations, and the next ones are there."""
     attack = Attack(record_calls, log_holds, only=(live.home / "a2mcp.log",))
     cases = every_fault(live, attack)
     assert {"openat", "rename", "write"} <= {point.name for point, _ in cases}
-    record_property("faults", break_all(some(cases, MOST), partial(break_live, live, attack)))
+    tell(break_all(some(cases, MOST), partial(break_live, live, attack)))
     assert live.counts()["failures"] > 0
 
 
-def test_a_token_that_cannot_be_kept_does_not_replace_the_one_that_is(live: Live, record_property: Any) -> None:
+def test_a_token_that_cannot_be_kept_does_not_replace_the_one_that_is(live: Live, tell: Tell) -> None:
     """Row C02: EIO, ENOSPC and EMFILE in each call of a rotation; the old token or the new one, everywhere."""
-    taking_turns = {point.thread for point in live.watch(rotate_token, times=4) if "a2mcp.json" in point.subject}
-    attack = Attack(rotate_token, token_is_one, peers=tuple(taking_turns))
-    cases = [case for case in every_fault(live, attack) if case[0].thread in taking_turns]
-    record_property("faults", break_all(some(cases, MOST), partial(break_live, live, attack)))
+    attack = Attack(rotate_token, token_is_one, peers=channel_threads(live))
+    cases = [case for case in every_fault(live, attack) if case[0].thread in attack.peers]
+    tell(break_all(some(cases, MOST), partial(break_live, live, attack)))
 
 
-def test_a_command_that_cannot_become_a_job_is_told_and_leaves_no_process(live: Live, record_property: Any) -> None:
+def test_a_command_that_cannot_become_a_job_is_told_and_leaves_no_process(live: Live, tell: Tell) -> None:
     """Rows B11, B09; promise P6: each call of a start of a job."""
     attack = Attack(start_job, no_command_runs)
     cases = every_fault(live, attack)
     assert {"vfork", "pidfd_open", "mkdir", "rename", "epoll_ctl"} <= {point.name for point, _ in cases}
-    record_property("faults", break_all(some(cases, MOST), partial(break_live, live, attack)))
+    tell(break_all(some(cases, MOST), partial(break_live, live, attack)))
 
 
-def test_a_share_that_cannot_be_opened_is_told(live: Live, record_property: Any) -> None:
+def test_a_share_that_cannot_be_opened_is_told(live: Live, tell: Tell) -> None:
     """Issue, item 2: share start."""
     attack = Attack(share, nothing_is_shared)
     cases = every_fault(live, attack)
     assert "openat2" in {point.name for point, _ in cases}
-    record_property("faults", break_all(some(cases, MOST), partial(break_live, live, attack)))
+    tell(break_all(some(cases, MOST), partial(break_live, live, attack)))

@@ -26,7 +26,7 @@ from harness import until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-LONG = bool(os.environ.get("A2MCP_TEST_LONG"))
+LONG = os.environ.get("A2MCP_TEST_LONG") == "1"
 """Every n, and not only some: ``make soak`` sets it."""
 
 NOT_THERE = "strace is not installed, or may not attach to a process here"
@@ -177,7 +177,7 @@ def break_all(cases: Sequence[tuple[Point, str]], break_at: Callable[[Point, str
         if outcome in (Came.NOT.value, Came.ELSEWHERE.value):
             missed.append(f"{fault} at {point}")
     assert not broken, "\n\n".join([f"{len(broken)} of {len(cases)} faults broke a promise:", *broken])
-    assert len(missed) * 4 <= len(cases), missed
+    assert len(missed) <= max(1, len(cases) // 4), missed
     return dict(became)
 
 
@@ -215,9 +215,10 @@ def _injected(text: str) -> Iterator[str]:
 
 def command(log: Path, options: Sequence[str], argv: Sequence[str]) -> list[str]:
     """A command line that runs ``argv`` under strace, as the process that is started and not as its child."""
+    # Where the kernel chooses the calls to stop at, a signal that is to be injected is lost.
+    faster = [] if any("signal=" in option for option in options) else ["--seccomp-bpf"]
     # The order of a set's members decides in which order modules are looked for.
-    quiet = ["-D", "-f", "--seccomp-bpf", "-y", "-o", str(log)]
-    return ["strace", *quiet, *options, "-E", "PYTHONHASHSEED=0", *argv]
+    return ["strace", "-D", "-f", *faster, "-y", "-o", str(log), *options, "-E", "PYTHONHASHSEED=0", *argv]
 
 
 def finished(log: Path) -> None:
@@ -256,10 +257,10 @@ def _settle(threads: Sequence[int], what: str) -> None:
 
 
 def _sleeps(thread: int) -> bool:
-    """Whether a thread waits for something, or is gone; looked at again and again, one that works is caught at it."""
+    """Whether a thread waits for something, or has ended; looked at again and again, one that works is caught at it."""
     time.sleep(0.002)
     try:
-        return Path(f"/proc/{thread}/stat").read_bytes().rpartition(b") ")[2][:1] == b"S"
+        return Path(f"/proc/{thread}/stat").read_bytes().rpartition(b") ")[2][:1] in b"SZX"
     except OSError:
         return True
 

@@ -46,15 +46,6 @@ def _reset(sock: socket.socket) -> None:
     sock.close()
 
 
-def _busy_share(pid: int, *, seconds: float = 0.6) -> float:
-    """The share of one processor that a process uses over a while."""
-    process = psutil.Process(pid)
-    before = process.cpu_times()
-    threading.Event().wait(seconds)
-    after = process.cpu_times()
-    return (after.user + after.system - before.user - before.system) / seconds
-
-
 # --- kept and pipelined -----------------------------------------------------------------------------------------
 
 
@@ -390,7 +381,7 @@ def test_urgent_data_does_not_spin_the_loop(shared_daemon: Daemon) -> None:
         assert line.answer().status == 200
         line.socket.send(b"!", socket.MSG_OOB)
 
-        assert _busy_share(shared_daemon.process.pid) < 0.3
+        assert shared_daemon.busy_share(seconds=0.6) < 0.3
         line.send(wire.post(wire.INITIALIZE, shared_daemon.token))
         assert line.answer().status == 200
 
