@@ -63,7 +63,7 @@ def test_a_killed_daemon_is_said_to_have_left_something(daemon: Daemon) -> None:
     daemon.session().call("bash", command=f"setsid env -i sleep {seconds} &")
     daemon.process.kill()
     daemon.process.wait(10)
-    (pid,) = having("sleep", seconds)
+    (pid,) = until(lambda: having("sleep", seconds), what="the one who was left")
     assert findings(daemon, "orphans") == [
         ("orphans", "warn", f"1 process(es) of a daemon that was killed still run: {pid}")
     ]

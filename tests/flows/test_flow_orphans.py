@@ -179,17 +179,17 @@ def test_what_the_daemon_ran_for_itself_is_ended_by_the_next_start(tmp_path: Pat
 
 def test_the_orphans_of_others_are_nobodys_business(tmp_path: Path, marker: str) -> None:
     """Row D07: another home, a home that had the same path, and a number that was given to a stranger."""
-    home = tmp_path / "home"
+    home, seconds = tmp_path / "home", str(SOME + 200)
     home.mkdir(mode=0o700)
     others = []
     for mark in (marks.home_of(tmp_path) | 7, marks.home_of(home) ^ 1 << 40 | 7, 0):
         with marks.wearing(mark) if mark else contextlib.nullcontext():
-            others.append(subprocess.Popen(["sleep", "75"]))
+            others.append(subprocess.Popen(["sleep", seconds]))
     assert [marks.of(other.pid) is None for other in others] == [False, False, True]
     with running(home) as first:
-        job = first.session().call("bash", command="exec sleep 75", wait=0).result["structuredContent"]["jobId"]
+        job = first.session().call("bash", command=f"exec sleep {seconds}", wait=0).result["structuredContent"]["jobId"]
         killed(first)
-    (pid,) = {*having("sleep", "75")} - {other.pid for other in others}
+    (pid,) = {*having("sleep", seconds)} - {other.pid for other in others}
     os.kill(pid, signal.SIGKILL)
     # Its number is a stranger's now, as far as what is written down goes.
     path = home / "jobs" / job / "meta.json"

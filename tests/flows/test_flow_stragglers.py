@@ -144,7 +144,7 @@ def test_what_is_gone_a_moment_later_is_not_mentioned(shared_daemon: Daemon) -> 
 def test_the_operator_ends_what_remains(shared_daemon: Daemon, number: int) -> None:
     """Ours: ``a2mcp jobs --stop``."""
     answer = shared_daemon.session().call("bash", command=leaving(WAYS["orphaned"], number))
-    job, (pid,) = job_in(answer.text), asleep(number)
+    job, (pid,) = job_in(answer.text), until(lambda: asleep(number), what="the one who was left")
     row = next(line for line in shared_daemon.cli("jobs").stdout.splitlines() if line.startswith(job))
     assert row.split("\t")[1:3] == ["background", str(pid)]
 
@@ -162,7 +162,8 @@ def test_each_command_has_its_own_stragglers(shared_daemon: Daemon, number: int)
     other = next(_numbers)
     jobs = [job_in(client.call("bash", command=leaving(WAYS["own session"], n)).text) for n in (number, other)]
     client.call("jobs", action="stop", id=jobs[0])
-    assert (asleep(number), len(asleep(other))) == ([], 1)
+    assert asleep(number) == []
+    until(lambda: len(asleep(other)) == 1, what="the other's")
     client.call("jobs", action="stop", id=jobs[1])
     assert asleep(other) == []
 
@@ -309,6 +310,6 @@ def test_who_can_be_told_from_nobody_ends_with_the_daemon(daemon: Daemon, marker
     hidden = f"setsid -f bash -c 'ulimit -R 200000; touch up; exec sleep {number}' >/dev/null 2>&1; until [ -e up ]; do :; done"
     assert "background" not in client.call("bash", command=hidden).text
     until(lambda: "belongs to no command that can be told; it ends with the daemon" in daemon.stderr, what="a warning")
-    assert len(asleep(number)) == 1
+    until(lambda: len(asleep(number)) == 1, what="the one who hides")
     assert daemon.stop() == 0
     assert asleep(number) == []
