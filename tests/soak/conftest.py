@@ -59,16 +59,16 @@ def _sockets() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print what was measured, and write the page of a long run."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+    """Print what was measured, and write the page of a long run in which everything passed."""
     measured = config.stash[_MEASURED]
     if not measured:
         return
     terminalreporter.section("measured")
-    text = page(measured)
+    text = page(measured, passed=exitstatus == 0)
     terminalreporter.write_line(text)
     folder = os.environ.get("A2MCP_SOAK_PAGES")
-    if folder and LONG:
+    if folder and LONG and exitstatus == 0:
         from figures import today
 
         path = Path(folder) / f"soak-{today()}.md"

@@ -90,15 +90,11 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def page(measured: Mapping[str, Figures]) -> str:
+def page(measured: Mapping[str, Figures], *, passed: bool) -> str:
     """Write what was measured, a table for each test."""
     form = "long" if LONG else "short"
-    lines = [
-        f"# Soak of {today()}",
-        "",
-        f"{machine()}. The {form} form, by `make soak`. Every test passed its bars.",
-        "",
-    ]
+    verdict = "Every test passed its bars." if passed else "Not every test passed its bars."
+    lines = [f"# Soak of {today()}", "", f"{machine()}. The {form} form, by `make soak`. {verdict}", ""]
     for name, figures in measured.items():
         if not figures.noted:
             continue
