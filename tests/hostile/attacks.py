@@ -202,12 +202,6 @@ def post_large() -> Iterator[None]:
     yield from keep([post(body)], 4)
 
 
-def write_large() -> Iterator[None]:
-    """J10: texts of 32 MB to be written, two at a time."""
-    text = "\tif some, thing[0] == {'\u20ac'}:\n" * (1 << 20)
-    yield from keep([post(call("write", {"path": path("new"), "content": text}))], 2)
-
-
 def post_dense() -> Iterator[None]:
     """J10: arguments of many millions of values, four at a time."""
     arguments = b'{"path":[' + b"{}," * (10 << 20) + b"{}]}"

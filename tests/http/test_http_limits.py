@@ -215,7 +215,7 @@ def test_while_all_connections_are_in_use_the_next_one_waits(monkeypatch: pytest
 
 
 def test_without_descriptors_accepting_pauses_and_recovers(tmp_path: Path) -> None:
-    """Section 0 row 9: EMFILE neither spins nor floods the log, and those who are connected are served."""
+    """Section 0 row 9, row Z06: EMFILE neither spins nor floods the log, and those who are connected are served."""
     if not hasattr(resource, "prlimit"):
         pytest.skip("prlimit is Linux's")
     with running(tmp_path / "home") as daemon:

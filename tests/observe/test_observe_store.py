@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -102,7 +103,7 @@ def test_only_the_user_can_read_it(store):
 
 
 def test_a_disk_that_takes_nothing_pauses_events_and_is_tried_again(tmp_path, clock, caplog):
-    """Issue 6, bad input: events pause with a notice, calls go on."""
+    """Issue 6, bad input, and row Q04: events pause with a notice, calls go on."""
     folder = tmp_path / "gone"
     store = Store(folder / "events.db", clock=clock)
     assert store.append([event(1)]) is False
@@ -120,7 +121,7 @@ def test_a_disk_that_takes_nothing_pauses_events_and_is_tried_again(tmp_path, cl
 
 @pytest.mark.parametrize("content", [b"no database at all" * 100, None], ids=["garbage", "another version"])
 def test_a_file_that_is_no_store_of_ours_is_set_aside(tmp_path, clock, caplog, content):
-    """Ours: a broken file costs what is in it, and is not ours to delete."""
+    """Row Q05 and ours: a broken file costs what is in it, and is not ours to delete."""
     path = tmp_path / "events.db"
     if content is not None:
         path.write_bytes(content)
@@ -182,8 +183,24 @@ def test_nothing_of_sqlite_is_imported_before_the_first_event(tmp_path):
     assert done.stdout.strip() == "False False"
 
 
+def test_another_process_that_locks_the_file_pauses_events_for_as_long(store, clock):
+    """Row Q02: a bounded wait, then nothing is kept for a while, and later it goes on behind a gap."""
+    store.append([event(1)])
+    with sqlite3.connect(store._path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        assert store.append([event(2)]) is False
+        assert time.monotonic() - began < 10
+        other.execute("ROLLBACK")
+    other.close()
+
+    clock.seconds += stores.PAUSE_S
+    assert store.append([event(3)]) is True
+    assert store.since(0, 10) == (event(1), gap(2, 2), event(3))
+
+
 def test_another_process_that_reads_does_not_stop_the_writer(store):
-    """Ours: somebody looks with `sqlite3`."""
+    """Row Q06 and ours: somebody looks with `sqlite3`."""
     store.append([event(1)])
     with sqlite3.connect(store._path) as other:
         other.execute("BEGIN")
