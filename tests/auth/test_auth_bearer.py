@@ -140,8 +140,8 @@ def _t_of_pairs() -> float:
     for number in range(20_000):
         order = (first, last) if number % 2 else (last, first)
         moments = [time.perf_counter_ns()]
-        for given in order:
-            checked.allows(given)
+        for value in order:
+            checked.allows(value)
             moments.append(time.perf_counter_ns())
         took = dict(zip(order, (moments[1] - moments[0], moments[2] - moments[1]), strict=True))
         differences.append(took[first] - took[last])

@@ -77,7 +77,9 @@ def test_what_there_is_no_memory_for_costs_its_own_request(cramped: Daemon) -> N
     assert cramped.stop() == 0
 
 
-@pytest.mark.skipif(os.getuid() != 0 or shutil.which("setpriv") is None, reason="limits another user's processes, as root")
+@pytest.mark.skipif(
+    os.getuid() != 0 or shutil.which("setpriv") is None, reason="limits another user's processes, as root"
+)
 def test_a_fork_bomb_ends_with_its_call(tmp_path: Path) -> None:
     """Row B04: in a limit of its own, which is the operator's to set; the call ends at its timeout, and nobody is left."""
     bomb = "ulimit -u 40; b() { b | b & }; b; sleep 60"

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from a2mcp.http.guard import Judge
 
-BACKLOG: Final = 1024
+BACKLOG: Final = 4096
+"""Connections that wait to be taken. One that finds no place among them is tried again after a second."""
 TICK_S: Final = 1.0
 DRAIN_TICK_S: Final = 0.02
 """While draining: how soon after the last answer the process may end."""
