@@ -25,7 +25,7 @@ STRANGER = 61_917
 
 def _listening(pid: int) -> set[str]:
     """The addresses on which a process accepts connections, from the kernel's own tables."""
-    mine = {os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()}
+    mine = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()}
     found = set()
     for table, size in (("tcp", 4), ("tcp6", 16)):
         for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
