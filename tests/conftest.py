@@ -15,13 +15,27 @@ from harness import Daemon, running
 
 from a2mcp.host import ripgrep
 
-# A shell without job control lets what it puts in the background ignore Ctrl-C, and a child inherits that: the tests that
-# interrupt one would wait for nothing.
+# A shell without job control lets what it puts in the background ignore Ctrl-C, nohup lets it ignore the end of the
+# terminal, and a child inherits that: the tests that send these signals to one would wait for nothing.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+ALONE = ("soak/", "faults/", "hostile/test_hostile_ping.py")
+"""Of these nothing runs beside others: one puts on the load at which the other misses its deadline."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what must run by itself."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(ALONE):
+            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import Daemon, running
+from harness import Daemon, running, until
 from state import require_clear_refusal, require_usual_start, token_of
 
 from a2mcp.config import endpoint, instance, load
@@ -50,6 +50,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
         client = daemon.session()
         client.call("bash", command="echo kept; sleep 0.2", wait=0)
         client.call("bash", command="echo more")
+        until((home / "events.db-wal").exists, what="the first events are kept")
         daemon.process.kill()
         daemon.process.wait(10)
     (home / "stderr.txt").unlink()

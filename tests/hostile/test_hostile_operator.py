@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import falcon.inspect
 import pytest
-import state
+import untouched
 from rows import row
 from watchers import connect
 
@@ -87,14 +87,14 @@ def test_another_user_cannot_connect_to_them(victim: Daemon) -> None:
 def test_nothing_of_it_is_on_the_port_even_for_who_has_the_token(victim: Daemon, path: str) -> None:
     """P1; row A01: the token is not the operator's word; the page has it by a visit alone."""
     client = victim.session()
-    before = state.of(victim)
+    before = untouched.of(victim)
     for inside in (path, f"/ui/api{path}", f"/operator{path}"):
         for method in ("GET", "POST", "DELETE"):
             answer = client.send(method, inside, b'{"id":"x","approve":true}', mcp_session_id="none")
             assert answer.status in {204, 400, 401, 403, 404, 405}, (inside, method, answer.status)
             assert not answer.body or answer.json["error"], (inside, method, answer.body)
 
-    assert state.of(victim) == before
+    assert untouched.of(victim) == before
     assert victim.process.poll() is None
 
 

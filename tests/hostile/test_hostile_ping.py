@@ -23,8 +23,9 @@ DURING_S = 2.0
 NOISE = 5
 """Others use the machine, too: p99 may be this many times what a ping takes without an attack, or what a pause between
 two is too long. The bound has no such excuse."""
-STARVED, AGAIN = 0.4, 5
-"""Where others had the loop's processor for more of the time than this, it is measured again, and so many times."""
+QUIET, STARVED, AGAIN = 0.1, 0.4, 5
+"""Where others had the loop's processor for more than the first share of the time, what came out bad is measured again,
+and so many times at most; beyond the second share it says nothing."""
 
 ATTACKS = {
     "come_and_reset": "Z05", "come_and_go": "Z05", "sit_there": "Z05", "talk_rubbish": "H12", "guess_tokens": "A09", "ask_openly": "A01",
@@ -73,7 +74,7 @@ def test_pings_are_answered_in_time_during(warm: Daemon, ground: Path, attack: s
     with ping.attacked(warm, attack, ground):
         for _ in range(AGAIN):
             during = ping.feel(warm, DURING_S)
-            if during.starved < STARVED:
+            if during.starved < QUIET or _is_in_time(before, during):
                 break
     record_property("before", str(before))
     record_property("during", str(during))
@@ -81,5 +82,8 @@ def test_pings_are_answered_in_time_during(warm: Daemon, ground: Path, attack: s
 
     if during.starved > STARVED:
         pytest.skip("somebody else has the processor: what is measured is not the daemon")
-    assert during.worst < BOUND_S
-    assert during.p99 < max(P99_S, NOISE * before.p99, NOISE * during.noise)
+    assert _is_in_time(before, during), f"{during}; before: {before}"
+
+
+def _is_in_time(before: ping.Pulse, during: ping.Pulse) -> bool:
+    return during.worst < BOUND_S and during.p99 < max(P99_S, NOISE * before.p99, NOISE * during.noise)

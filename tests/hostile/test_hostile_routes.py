@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import falcon.inspect
 import pytest
-import state
+import untouched
 import wire
 from edge import Front
 from harness import Daemon, running
@@ -135,7 +135,7 @@ def test_the_app_serves_the_routes_of_the_table_and_no_others() -> None:
 @pytest.mark.parametrize("path", PATHS, ids=row("A01"))
 def test_nobody_without_the_token_changes_anything(victim: Daemon, share: Path, session: str, path: str) -> None:
     """P1; rows A01, A05, A10, H11: by no method of any route; each is answered as the contract says."""
-    route, before = route_for(path), state.of(victim, share)
+    route, before = route_for(path), untouched.of(victim, share)
     for name, (lines, query) in _credentials(victim).items():
         for method in METHODS:
             status, said = _answered(victim, _request(victim, method, path + query, session, *lines))
@@ -143,7 +143,7 @@ def test_nobody_without_the_token_changes_anything(victim: Daemon, share: Path, 
             assert (b"\r\nWWW-Authenticate:" in said) == (status == 401 and route.standard), (name, method, said)
             assert status != 405 or b"\r\nContent-Length: 0\r\n" in said, (name, method, said)
 
-    assert state.of(victim, share) == before
+    assert untouched.of(victim, share) == before
     assert not (victim.home / "written").exists()
 
 

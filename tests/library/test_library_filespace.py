@@ -111,6 +111,14 @@ def test_the_shelf_leaves_other_addresses_to_others():
     """Ours: other hosts may have resources, too."""
     from a2mcp.library.resources import Resources, Views
 
-    views = Views(status=dict, sessions=list, job=lambda _: None, audit=Path(), secret=lambda: "s")
+    views = Views(
+        status=dict,
+        sessions=list,
+        agents=list,
+        agent=lambda _session, _count: None,
+        job=lambda _: None,
+        audit=Path(),
+        secret=lambda: "s",
+    )
     assert Resources(views, files=True).read("other://x", None) is None
     assert Resources(views, files=False).read("file:///etc/passwd", None) is None

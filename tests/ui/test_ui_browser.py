@@ -368,10 +368,10 @@ def test_a_session_is_ended_and_the_log_is_searched(browser, free):
 def test_the_doctor_looks_again_when_asked(browser, free):
     """Issue 6.2: warnings of `doctor`."""
     with opened(browser, free) as page:
-        assert page.locator("#doctor li").count() == 0
+        assert "others can write" not in shown(page, "#doctor")
         free.home.chmod(0o777)
         page.get_by_role("button", name="Look again").click()
-        page.wait_for_selector("#doctor li")
+        becomes(page, "document.querySelector('#doctor').textContent.includes('others can write')")
         free.home.chmod(0o700)
 
 
