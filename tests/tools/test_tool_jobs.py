@@ -315,9 +315,10 @@ def test_the_oldest_ended_jobs_go_first(tmp_path):
     """Issue §5: bounded; what runs is never thrown away."""
     shell = Shell(tmp_path / "home", limits=Limits(kept_jobs=3))
     running = job_of(shell, "sleep 65")
-    ended = [job_of(shell, f"echo {n}") for n in range(5)]
-    for job in ended:
-        shell.jobs("wait", id=job)
+    ended = []
+    for number in range(5):  # One after the other: two that run at once end in any order.
+        ended.append(job_of(shell, f"echo {number}"))
+        shell.jobs("wait", id=ended[-1])
     shell.until(lambda: len(ids(shell)) == 4)
     assert ids(shell) == [running, *ended[-3:]]
     assert "There is no job" in text_of(shell.jobs("output", id=ended[0]))
