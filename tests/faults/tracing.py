@@ -242,7 +242,9 @@ def attached(log: Path, threads: Sequence[int], options: Sequence[str]) -> Itera
         subprocess.Popen(["strace", "-y", "-o", str(log), *options, *targets], stderr=stderr) as tracer,
     ):
         try:
-            until(lambda: all(_tracer_of(thread) == tracer.pid for thread in threads), what="strace is attached")
+            until(
+                lambda: all(_tracer_of(thread) in {tracer.pid, None} for thread in threads), what="strace is attached"
+            )
             yield
             # A call that strace lets go of half way would not be made at all.
             _settle(threads, "the end of what is done")
@@ -265,6 +267,9 @@ def _sleeps(thread: int) -> bool:
         return True
 
 
-def _tracer_of(thread: int) -> int:
-    status = Path(f"/proc/{thread}/status").read_text()
+def _tracer_of(thread: int) -> int | None:
+    try:
+        status = Path(f"/proc/{thread}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None  # What it did by itself met the fault, and was its end, while strace was still attaching.
     return int(status.split("TracerPid:")[1].split()[0])
