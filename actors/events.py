@@ -1,7 +1,7 @@
 """The events: the one that owns the chronicle, so that what happens is numbered, kept and told in one order.
 
 Publishing never blocks and never slows a call: whoever has news leaves one message, and a full mailbox drops it and
-counts it, which watchers see as a gap. The actor collects for a moment before it works, so that it wakes twelve times a
+counts it, which watchers see as a gap. The actor collects for a moment before it works, so that it wakes fifty times a
 second under load and not with every call, and writes what came as one group.
 """
 
