@@ -19,45 +19,48 @@ AT_ONCE: Final = 50
 BEHIND_BYTES: Final = 256 * 1024
 """Unread bytes at which a watcher is passed over."""
 
-Shown = tuple[Event, bytes]
-"""An event as it goes into an event stream."""
-
 
 class Group:
-    """Events that happened together, numbered in order, written once for all watchers.
+    """Events that happened together, numbered in order, each written once for all watchers.
 
-    PERF: forty watchers of a busy daemon would otherwise cost it a fifth of its calls.
+    PERF: forty watchers of a busy daemon would otherwise cost it a fifth of its calls; and of a large group most are
+    told to nobody, so none is written before it is.
     """
 
     def __init__(self, happened: Sequence[Event]) -> None:
-        self.shown: list[Shown] = [(event, events.as_sse(event.sequence, events.encode(event))) for event in happened]
+        self.happened = happened
         self.first = happened[0].sequence
         self.newest = happened[-1].sequence
+        self._written: dict[int, bytes] = {}
         self._whole: bytes | None = None
 
     def whole(self) -> bytes:
         """What a watcher of everything is told."""
         if self._whole is None:
-            self._whole = written(self.shown, 0)
+            self._whole = self.told(self.happened, 0)
         return self._whole
 
+    def told(self, wanted: Sequence[Event], missed_from: int) -> bytes:
+        """Write events of the group, the newest where they are too many, after a gap for what is missing before them.
 
-def written(shown: Sequence[Shown], missed_from: int, at_once: int = AT_ONCE) -> bytes:
-    """Write events, the newest where they are too many, after a gap for what is not told of them or was missed before.
+        Args:
+            wanted: at least one of its events.
+            missed_from: the first number that was missed before them, or 0.
+        """
+        told = wanted[-AT_ONCE:]
+        if len(told) < len(wanted):
+            missed_from = missed_from or wanted[0].sequence
+        pieces = [self._of(event) for event in told]
+        if missed_from:
+            last = told[0].sequence - 1
+            pieces.insert(0, events.as_sse(last, events.encode(events.gap(missed_from, last))))
+        return b"".join(pieces)
 
-    Args:
-        shown: at least one event.
-        missed_from: the first number that was missed before them, or 0.
-        at_once: how many are told.
-    """
-    told = shown[-at_once:]
-    if len(told) < len(shown):
-        missed_from = missed_from or shown[0][0].sequence
-    pieces = [encoded for _, encoded in told]
-    if missed_from:
-        last = told[0][0].sequence - 1
-        pieces.insert(0, events.as_sse(last, events.encode(events.gap(missed_from, last))))
-    return b"".join(pieces)
+    def _of(self, event: Event) -> bytes:
+        written = self._written.get(id(event))
+        if written is None:
+            written = self._written[id(event)] = events.as_sse(event.sequence, events.encode(event))
+        return written
 
 
 class Outlet(Protocol):
@@ -94,15 +97,15 @@ class Watch:
     def tell(self, group: Group) -> bool:
         """Tell the wanted ones of a group; False when the watcher has left."""
         everything = self.wanted == events.ALL and self.seen < group.first
-        taken = group.shown if everything else [shown for shown in group.shown if self._takes(shown[0])]
+        taken = group.happened if everything else [event for event in group.happened if self._takes(event)]
         self.seen = max(self.seen, group.newest)
         if not taken:
             return True
         if self.outlet.unsent() > BEHIND_BYTES:
-            self._missed_from = self._missed_from or taken[0][0].sequence
+            self._missed_from = self._missed_from or taken[0].sequence
             return True
         missed_from, self._missed_from = self._missed_from, 0
-        return self.outlet.emit(group.whole() if everything and not missed_from else written(taken, missed_from))
+        return self.outlet.emit(group.whole() if everything and not missed_from else group.told(taken, missed_from))
 
     def _takes(self, event: Event) -> bool:
         return event.sequence > self.seen and self.wanted.takes(event)
