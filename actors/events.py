@@ -8,6 +8,7 @@ second under load and not with every call, and writes what came as one group.
 from __future__ import annotations
 
 import logging
+import queue
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -135,8 +136,11 @@ class Events(Actor[Command]):
         self._notify = notify
 
     def take(self) -> Sequence[Any]:
-        """Wait for news, then for what comes with it."""
-        batch = [self.mailbox.get()]
+        """Wait for news, then for what comes with it; no longer than watchers may wait for what is there."""
+        try:
+            batch = [self.mailbox.get(self._chronicle.tell_in_s())]
+        except queue.Empty:
+            return ()
         if isinstance(batch[0], Group | Note):
             # PERF: while this sleeps, leaving news wakes nobody.
             time.sleep(COLLECT_S)
@@ -157,6 +161,7 @@ class Events(Actor[Command]):
                 happened = []
                 self.handle_one(item)
         self._keep(happened)
+        self._chronicle.tell()
 
     def receive(self, message: Command) -> object:
         """Do what is not news."""

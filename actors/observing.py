@@ -66,7 +66,7 @@ def observing(
 ) -> Observing:
     """Put it together. Touches no file: the store is opened at the first event."""
     tally = Tally(lambda name: registry.find(name) is not None)
-    chronicle = Chronicle(Store(home.events, clock=clock, keep=settings.events), tally)
+    chronicle = Chronicle(Store(home.events, clock=clock, keep=settings.events), tally, clock)
     state = State(chronicle, sightings=Sightings(_trace(settings)))
     notify = _notify(settings, clock)
     return Observing(partial(Events, state=state, notify=notify), state, Publisher(ref, state.lost, clock))

@@ -72,11 +72,11 @@ class Mailbox:
         """Add an item whatever waits. Pykka's stop message comes this way, so a full mailbox still stops."""
         self._queue.put(item)
 
-    def get(self) -> Any:
-        """Wait for the next item."""
+    def get(self, timeout: float | None = None) -> Any:
+        """Wait for the next item; where there is a ``timeout``, raise ``queue.Empty`` after so many seconds."""
         if self._returned:
             return self._returned.popleft()
-        return self._queue.get()
+        return self._queue.get(timeout=timeout)
 
     def get_nowait(self) -> Any:
         """Take the next item, or raise ``queue.Empty``."""

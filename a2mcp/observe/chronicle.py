@@ -17,20 +17,32 @@ from a2mcp.observe.watching import Group, Watch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from a2mcp.clock import Clock
     from a2mcp.observe.store import Store
     from a2mcp.observe.tally import Tally
     from a2mcp.observe.watching import Outlet
 
 MOST_REPLAYED: Final = 1000
 """Events that a watcher who comes, or comes back, is told of first; what is before them is a gap."""
+TELL_S: Final = 0.08
+"""Between two times that watchers are told. PERF: each is a write to each of them; nobody reads more often."""
 
 
 class Chronicle:
-    """Everything that was observed, as far as it is remembered."""
+    """Everything that was observed, as far as it is remembered.
 
-    def __init__(self, store: Store, tally: Tally) -> None:
+    Args:
+        store: keeps it.
+        tally: counts it.
+        clock: for when watchers are told again.
+    """
+
+    def __init__(self, store: Store, tally: Tally, clock: Clock) -> None:
         self.store = store
         self.tally = tally
+        self._clock = clock
+        self._untold: list[Event] = []
+        self._tell_at = float("-inf")
         self._newest = 0
         self._complete = False
         self._watches: dict[int, Watch] = {}
@@ -47,7 +59,10 @@ class Chronicle:
         return len(self._watches)
 
     def take(self, happened: Sequence[Event], *, lost: int = 0) -> None:
-        """Number these events and let everybody know; ``lost`` came before them and could not be taken."""
+        """Number these events and keep them; ``lost`` came before them and could not be taken.
+
+        Whoever watches is told at once, or with what comes in the next moment: see ``tell_in_s``.
+        """
         number = self.newest + lost
         group: list[Event] = []
         for event in (*self._cut_off(happened), *happened):
@@ -59,8 +74,26 @@ class Chronicle:
         self._newest = number
         self.tally.lost += lost
         self.store.append(group)
-        if self._watches:
-            self._tell(group, lost)
+        if self._watches and group:
+            if lost:
+                self._untold.append(events.gap(group[0].sequence - lost, group[0].sequence - 1))
+            self._untold += group
+            self.tell()
+
+    def tell_in_s(self) -> float | None:
+        """In how many seconds ``tell`` has something to tell; None where there is nothing."""
+        return max(0.0, self._tell_at - self._clock.monotonic()) if self._untold else None
+
+    def tell(self) -> None:
+        """Tell everybody what they have not been told, unless they were told a moment ago."""
+        now = self._clock.monotonic()
+        if not self._untold or now < self._tell_at:
+            return
+        told, self._untold = Group(self._untold), []
+        self._tell_at = now + TELL_S
+        for name, watch in list(self._watches.items()):
+            if not watch.tell(told):
+                self.leave(name)
 
     def since(self, after: int, limit: int, wanted: Wanted = ALL) -> tuple[Event, ...]:
         """The kept events after a number, oldest first; what is missing is a gap."""
@@ -118,14 +151,3 @@ class Chronicle:
         from_here = max(start, self.newest - MOST_REPLAYED)
         found = self.since(from_here, MOST_REPLAYED + 1, wanted)
         return found if from_here == start else (events.gap(start + 1, from_here), *found)
-
-    def _tell(self, group: Sequence[Event], lost: int) -> None:
-        seen = list(group)
-        if lost and group:
-            seen.insert(0, events.gap(group[0].sequence - lost, group[0].sequence - 1))
-        if not seen:
-            return
-        told = Group(seen)
-        for name, watch in list(self._watches.items()):
-            if not watch.tell(told):
-                self.leave(name)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 AT_ONCE: Final = 50
-"""Events that a watcher is told at a time, fifty times a second: more than anybody reads. The newest are told."""
+"""Events that a watcher is told at a time, twelve times a second: more than anybody reads. The newest are told."""
 BEHIND_BYTES: Final = 256 * 1024
 """Unread bytes at which a watcher is passed over."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import msgspec
 import pytest
 
 from a2mcp.observe import render
-from a2mcp.observe.chronicle import MOST_REPLAYED, Chronicle
+from a2mcp.observe.chronicle import MOST_REPLAYED, TELL_S, Chronicle
 from a2mcp.observe.event import ALL, CALL_DONE, CALL_START, GAP, LOST, Event, Wanted, decode, encode, gap
 from a2mcp.observe.tally import NOT_OURS, Tally
 from a2mcp.observe.watching import AT_ONCE, BEHIND_BYTES, Group, Watch
@@ -59,6 +61,25 @@ class Shelf:
         return tuple(e for e in self.events if wanted.takes(e))[-count:]
 
 
+class Hours:
+    """A clock on which an hour passes between two looks: whoever watches may be told each time."""
+
+    def __init__(self) -> None:
+        self._hours = itertools.count()
+
+    def monotonic(self) -> float:
+        return next(self._hours) * 3600.0
+
+
+class Turned:
+    """A clock that stands until it is turned."""
+
+    now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
 @pytest.fixture
 def line() -> Line:
     return Line()
@@ -66,7 +87,7 @@ def line() -> Line:
 
 @pytest.fixture
 def chronicle() -> Chronicle:
-    return Chronicle(Shelf(), Tally())  # type: ignore[arg-type]
+    return Chronicle(Shelf(), Tally(), Hours())  # type: ignore[arg-type]
 
 
 def numbered(first: int, count: int, **more) -> list[Event]:
@@ -205,11 +226,11 @@ def test_an_event_is_one_line_of_json():
 def test_a_call_that_a_killed_daemon_left_gets_an_end() -> None:
     """Ours: a line that says "running" for ever says what is not so."""
     shelf = Shelf()
-    before = Chronicle(shelf, Tally())  # type: ignore[arg-type]
+    before = Chronicle(shelf, Tally(), Hours())  # type: ignore[arg-type]
     before.take([Event(kind=CALL_START, call=call, status="running") for call in ("a", "b")])
     before.take([Event(kind=CALL_DONE, call="a", status="ok")])
 
-    after = Chronicle(shelf, Tally())  # type: ignore[arg-type]
+    after = Chronicle(shelf, Tally(), Hours())  # type: ignore[arg-type]
     for _ in range(2):
         after.take([Event(kind="session", ts="now")])
 
@@ -217,3 +238,24 @@ def test_a_call_that_a_killed_daemon_left_gets_an_end() -> None:
         (4, CALL_DONE, LOST, "b"), (5, "session", None, None), (6, "session", None, None),
     ]  # fmt: skip
     assert "the daemon ended before this call had" in render.line(shelf.events[3]).plain
+
+
+def test_watchers_of_a_busy_daemon_are_told_together_and_not_with_every_group(line):
+    """Ours: telling forty of them each time cost calls an eighth of their pace."""
+    clock = Turned()
+    chronicle = Chronicle(Shelf(), Tally(), clock)  # type: ignore[arg-type]
+    chronicle.watch(line, ALL, after=None, history=0)
+    chronicle.take(happened(1))
+    assert len(line.events) == 1, "the first after a silence is told at once"
+    assert chronicle.tell_in_s() is None
+
+    clock.now_s += TELL_S / 4
+    chronicle.take(happened(1))
+    chronicle.take(happened(1), lost=2)
+    assert len(line.events) == 1
+    assert chronicle.tell_in_s() == pytest.approx(TELL_S * 3 / 4)
+
+    clock.now_s += TELL_S
+    chronicle.tell()
+    assert [(event.kind, event.sequence) for event in line.events[1:]] == [(CALL_DONE, 2), (GAP, 4), (CALL_DONE, 5)]
+    assert chronicle.tell_in_s() is None
