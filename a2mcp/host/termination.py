@@ -182,9 +182,14 @@ class Termination:
         if handle is None:
             self._later(run, _UNWATCHED_S)
             return
-        run.watched = handle
         step = partial(self._one_is_gone, run)
-        self._loop.on_readable(handle, step, step)
+        try:
+            self._loop.on_readable(handle, step, step)
+        except OSError:  # The system watches no more.
+            os.close(handle)
+            self._later(run, _UNWATCHED_S)
+            return
+        run.watched = handle
         if run.state is State.BACKGROUND and run.survivors != (left := tuple(members[:MOST_SURVIVORS])):
             run.survivors = left
             self._observer.save(run)

@@ -1,5 +1,6 @@
 """The jobs tool: following, paging, feeding and stopping commands, and what is left of them after a restart."""
 
+import errno
 import os
 import signal
 import stat
@@ -148,6 +149,27 @@ def test_a_job_that_ends_between_list_and_stop_is_not_signalled(shell, monkeypat
     shell.jobs("wait", id=job)
     monkeypatch.setattr(os, "killpg", lambda *_: pytest.fail("signalled"))
     assert shell.jobs("stop", id=job).structured["exitCode"] == 0
+
+
+def test_a_background_process_that_the_system_does_not_let_us_watch_is_looked_at(shell, monkeypatch, caplog):
+    """Ours: without a descriptor left the end of the job would never be seen, and its handle never closed."""
+    watch, refused = shell.runs.loop.on_readable, []
+
+    def on_readable(source, step, *fault):
+        if step is not None and getattr(getattr(step, "func", None), "__name__", "") == "_one_is_gone":
+            refused.append(source)
+            raise OSError(errno.ENOSPC, "no room to watch")
+        watch(source, step, *fault)
+
+    monkeypatch.setattr(shell.runs.loop, "on_readable", on_readable)
+    shell.bash("true")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    job = shell.bash("sleep 1 >/dev/null 2>&1 &").structured["jobId"]
+    shell.until(lambda: shell.jobs("list").structured["jobs"][0]["state"] == "ended")
+    assert job is not None
+    assert refused
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert "internal error" not in caplog.text
 
 
 def test_a_background_process_is_a_job_that_can_be_stopped(shell):
