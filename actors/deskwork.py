@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from a2mcp.clock import iso
 from a2mcp.errors import A2mcpError
+from a2mcp.host.paths import written
 from a2mcp.http.facts import (
     Answered,
     AuditCall,
@@ -24,7 +25,7 @@ from a2mcp.http.facts import (
 )
 from a2mcp.policy.grants import Grant, Word
 from a2mcp.types import JobId, SessionId
-from a2mcp.xfer.owner import ROUTE, written
+from a2mcp.xfer.owner import ROUTE
 from actors import audit, events, executor, gate, jobs, sessions, xfer
 
 if TYPE_CHECKING:

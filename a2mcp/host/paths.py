@@ -61,6 +61,11 @@ def show(path: Path | str) -> str:
     return text
 
 
+def written(path: Path | str) -> str:
+    """Write a path as JSON can hold it: as it is, and bytes that are not UTF-8 as escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def as_url(path: Path) -> str:
     """Write a path as a ``file://`` address, the form in which any name can be passed back."""
     from urllib.parse import quote_from_bytes  # noqa: PLC0415 - only for names that need it

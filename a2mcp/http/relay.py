@@ -17,6 +17,7 @@ from a2mcp.http.server.responses import LAST_CHUNK, chunk
 from a2mcp.protocol.refusal import response_for
 from a2mcp.xfer.proxy import Exchange, Request, Truncated, Unreachable
 from a2mcp.xfer.share import PREFIX
+from a2mcp.xfer.transfers import UPLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 MOST: Final = 32
 """Exchanges at one time. One more is answered 503."""
-_UPLOADS: Final = frozenset({"PUT", "PATCH"})
 GONE: Final = "the file server behind this path does not answer"
 
 logger = logging.getLogger("a2mcp.xfer")
@@ -94,7 +94,7 @@ class _Relay(Parked):
         self._exchange = exchange
         self._transfers = transfers
         self._slots = slots
-        uploads = request.method in _UPLOADS
+        uploads = request.method in UPLOADS
         name = unquote(request.target.partition("?")[0].removeprefix(PREFIX).strip("/"), errors="replace")
         total = request.length if uploads else None
         self._transfer = transfers.begin(name, "upload" if uploads else "download", total)

@@ -6,7 +6,7 @@ share there is nothing on this path, and the refusal is that of any other empty 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from a2mcp.errors import NotFound
 from a2mcp.http.relay import Relays
@@ -14,6 +14,7 @@ from a2mcp.http.routes import route_for
 from a2mcp.http.server.parked import Parked
 from a2mcp.http.server.workers import Workers
 from a2mcp.http.uploads import Body, Ignored
+from a2mcp.xfer.transfers import UPLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from a2mcp.xfer.settings import XferSettings
     from a2mcp.xfer.share import Share
     from a2mcp.xfer.transfers import Transfers
-
-UPLOADS: Final = frozenset({"PUT", "PATCH"})
 
 
 class SharePort(Protocol):

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from a2mcp.clock import iso
 from a2mcp.errors import ToolError
-from a2mcp.host.paths import resolve
+from a2mcp.host.paths import resolve, written
 from a2mcp.tools.registry import LocalHost
 from a2mcp.tools.result import Result, text
 from a2mcp.tools.schema import spec_for
 from a2mcp.tools.spec import Lane, Tier, Tool, ToolSpec
-from a2mcp.xfer.owner import ROUTE, written
+from a2mcp.xfer.owner import ROUTE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,11 @@ without asking anybody; it never shows a share that is past its time.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
 
+from a2mcp.host.paths import written
 from a2mcp.xfer.transfers import Transfers
 
 if TYPE_CHECKING:
@@ -201,8 +201,3 @@ def open_share(path: Path, ttl_s: int, clock: Clock) -> Opened:
     started = clock.now()
     expires = started + timedelta(seconds=ttl_s)
     return Opened(Share.open(path), started, expires, clock.monotonic() + ttl_s, ttl_s)
-
-
-def written(path: Path) -> str:
-    """Write a path as JSON can hold it: as it is, and bytes that are not UTF-8 as escapes."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")

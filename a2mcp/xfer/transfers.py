@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from a2mcp.host.paths import written
+
 if TYPE_CHECKING:
     from a2mcp.clock import Clock
 
 Direction = Literal["download", "upload"]
+UPLOADS: Final = frozenset({"PUT", "PATCH"})
+"""The methods whose body is a file."""
 DIRECTIONS: Final[tuple[Direction, Direction]] = ("download", "upload")
 
 
@@ -73,8 +77,9 @@ class Transfers:
         return len(self._running)
 
     def begin(self, name: str, direction: Direction, total: int | None) -> Transfer:
-        """Note one that is about to move; ``end`` must follow."""
-        transfer = Transfer(str(next(self._numbers)), name, direction, total, self._clock.monotonic())
+        """Note one that is about to move; ``end`` must follow. The name may hold bytes that are not UTF-8."""
+        began = self._clock.monotonic()
+        transfer = Transfer(str(next(self._numbers)), written(name), direction, total, began)
         with self._lock:
             self._running[transfer.id] = transfer
         return transfer

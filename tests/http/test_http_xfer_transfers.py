@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 
+import msgspec
 import pytest
 from edge import TOKEN
 from files_edge import files_edge
@@ -85,12 +87,24 @@ def test_the_operator_ends_one_transfer_and_the_share_stays(served, first):
     assert not (served.shares.share.path / "new").exists()
 
 
+def test_a_name_that_is_not_utf8_can_be_shown(served):
+    """Row F06: the operator's channel answers in JSON, which holds no such name."""
+    name = b"caf\xff"
+    (served.shares.share.path / "big").rename(served.shares.share.path / os.fsdecode(name))
+    sock = begun(served, "GET /xfer/caf%FF")
+    (one,) = until(lambda: [each for each in running(served) if each.moved > 0], what="it is seen")
+    assert msgspec.json.decode(msgspec.json.encode(one))["name"] == "caf\\xff"
+    sock.close()
+    until(lambda: not running(served), what="it has ended")
+
+
 def test_ranges_count_what_they_send(served):
     """Ours: of several ranges the total is their sum."""
     assert served.get("small", Range="bytes=0-9").status_code == 206
     assert served.get("small", Range="bytes=0-9,20-29").status_code == 206
-    until(lambda: not running(served), what="it has ended")
-    assert served.shares.transfers.bytes_moved()["download"] == 30
+    # What was sent is counted behind the sending, so the reader may be done first.
+    until(lambda: served.shares.transfers.bytes_moved()["download"] == 30, what="both are counted")
+    until(lambda: not running(served), what="they have ended")
 
 
 @pytest.mark.parametrize(("method", "path"), [("HEAD", "big"), ("GET", "none"), ("GET", ""), ("PROPFIND", "")])
