@@ -7,7 +7,7 @@ import errno
 import time
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 import msgspec
@@ -16,8 +16,12 @@ from a2mcp.cli import show
 from a2mcp.errors import UnusableFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from a2mcp.audit.query import Call, Filter
     from a2mcp.audit.record import Record
+
+T = TypeVar("T")
 
 _LOOK_S: Final = 0.2
 _SHOWN: Final = 50
@@ -85,11 +89,13 @@ def _verify(asked: _Options) -> bool:
 
     home = show.current_home()
     try:
-        return verifying.tell(home, asked.files, asked.expect, as_json=asked.as_json)
+        told = verifying.examine(home, asked.files, asked.expect)
     except OSError as error:
         where = error.filename or home.audit
         why = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise UnusableFile(f"{where} cannot be read: {why}.") from error
+    verifying.tell(told, as_json=asked.as_json)
+    return told.ok
 
 
 def _show(asked: _Options) -> None:
@@ -97,11 +103,16 @@ def _show(asked: _Options) -> None:
 
     path = show.current_home().audit
     wanted = Filter(tool=asked.tool, session=asked.session, phase=asked.phase)
+    if asked.follow:
+        _follow(path, wanted, as_json=asked.as_json)
+    else:
+        _list(path, wanted, asked)
+
+
+def _reading(path: Path, found: Iterable[T]) -> Iterator[T]:
+    """Go through what is read; what happens to whoever prints it is another's fault than the log's."""
     try:
-        if asked.follow:
-            _follow(path, wanted, as_json=asked.as_json)
-        else:
-            _list(path, wanted, asked)
+        yield from found
     except OSError as error:
         raise UnusableFile(f"{path} cannot be read: {error.strerror}.") from error
 
@@ -110,7 +121,7 @@ def _list(path: Path, wanted: Filter, asked: _Options) -> None:
     from a2mcp.audit import query  # noqa: PLC0415 - as above
 
     found = query.unfinished(path, wanted) if asked.unfinished else query.calls(path, wanted)
-    shown: deque[Call] = deque(found, maxlen=asked.last or None)
+    shown: deque[Call] = deque(_reading(path, found), maxlen=asked.last or None)
     if asked.as_json:
         show.as_document([_facts(call) for call in shown])
     elif not shown:
@@ -129,7 +140,7 @@ def _follow(path: Path, wanted: Filter, *, as_json: bool) -> None:
     from a2mcp.audit import query  # noqa: PLC0415 - as above
 
     with contextlib.suppress(KeyboardInterrupt):
-        for record in query.follow(path, _wait, wanted):
+        for record in _reading(path, query.follow(path, _wait, wanted)):
             click.echo(msgspec.json.encode(record).decode() if as_json else _line(record))
 
 

@@ -52,19 +52,22 @@ class Told(msgspec.Struct, kw_only=True):
     report: Report
 
 
-def tell(home: Home, copies: Sequence[Path], expect: str | None, *, as_json: bool) -> bool:
-    """Verify a home's log, or copies of logs, and print what was found; whether all is well.
+def examine(home: Home, copies: Sequence[Path], expect: str | None) -> Told:
+    """Verify a home's log, or copies of logs.
 
     Raises:
         OSError: a file cannot be read.
         A2mcpError: a daemon runs and does not answer.
     """
-    told = _of_copies(copies, expect) if copies else _of_log(home, expect)
+    return _of_copies(copies, expect) if copies else _of_log(home, expect)
+
+
+def tell(told: Told, *, as_json: bool) -> None:
+    """Print what was found."""
     if as_json:
         show.as_document(told)
     else:
         click.echo("\n".join(_lines(told)))
-    return told.ok
 
 
 def _of_copies(paths: Sequence[Path], expect: str | None) -> Told:

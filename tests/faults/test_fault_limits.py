@@ -227,7 +227,18 @@ def serves(daemon: Daemon) -> bool:
 
 
 @full
-@pytest.mark.parametrize("words", [["version"], ["--help"], ["doctor"], ["status", "--json"], ["completion", "bash"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["version"],
+        ["--help"],
+        ["doctor"],
+        ["status", "--json"],
+        ["completion", "bash"],
+        ["audit"],
+        ["audit", "--verify"],
+    ],
+)
 def test_a_command_that_cannot_print_says_so(shared_daemon: Daemon, words: Sequence[str]) -> None:
     """Issue, item 2: /dev/full; not a traceback, and not success."""
     with Path("/dev/full").open("wb") as nowhere:
@@ -236,4 +247,4 @@ def test_a_command_that_cannot_print_says_so(shared_daemon: Daemon, words: Seque
             stdout=nowhere, stderr=subprocess.PIPE, check=False, timeout=30,
         )  # fmt: skip
     require_clear_refusal(done.returncode, done.stderr.decode())
-    assert os.strerror(28) in done.stderr.decode()
+    assert f"The system refused: {os.strerror(28)}" in done.stderr.decode()
