@@ -66,8 +66,6 @@ FILES_S: Final = 1.0
 """For removing what is left of uploads that the end of the server broke off."""
 SETTLE_S: Final = 0.01
 """Between two looks at whether the last command has ended."""
-_FROM_HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # Looked up, not listened on.
-"""How a daemon that listens on every address is reached from its own machine."""
 
 logger = logging.getLogger("a2mcp")
 
@@ -102,7 +100,7 @@ class Daemon:
         bearer = Bearer(settings.token)
         hosts = AllowedHosts(settings.host, settings.allowed_hosts)
         port = sock.getsockname()[1]
-        origin = endpoints.address(_FROM_HERE.get(settings.host, settings.host), port)
+        origin = endpoints.address(endpoints.from_here(settings.host), port)
         # Before any thread: it sets the umask for a moment.
         operator_socket, events_socket = (
             bind_operator_socket(home, path) for path in (home.socket, home.events_socket)

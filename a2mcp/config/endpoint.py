@@ -14,9 +14,9 @@ from a2mcp.errors import UnusableFile, remedy
 if TYPE_CHECKING:
     from pathlib import Path
 
-
 LARGEST: Final = 64 * 1024
 """Bytes. What lies there may be anything, even a device that never ends."""
+_FROM_HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # Looked up, not listened on.
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +66,11 @@ def withdraw(path: Path, *, pid: int) -> None:
     endpoint = read(path)
     if endpoint is not None and endpoint.pid == pid:
         path.unlink(missing_ok=True)
+
+
+def from_here(host: str) -> str:
+    """Give the host at which its own machine reaches a daemon that listens on this one."""
+    return _FROM_HERE.get(host, host)
 
 
 def address(host: str, port: int) -> str:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from a2mcp.http.ports import Status
 
 PATIENCE_S: Final = 3.0
-_FROM_HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # Looked up, not listened on.
 _SHOWN: Final = 8
 
 
@@ -98,8 +97,8 @@ def reach(seen: Seen) -> Iterator[Finding]:
 def _knock(status: Status) -> str:
     """Ask for the one word that needs no token; what is wrong with the answer."""
     address = urlsplit(status.bridge_url)
-    host = address.hostname or ""
-    connection = http.client.HTTPConnection(_FROM_HERE.get(host, host), address.port, timeout=PATIENCE_S)
+    host = endpoints.from_here(address.hostname or "")
+    connection = http.client.HTTPConnection(host, address.port, timeout=PATIENCE_S)
     try:
         connection.request("GET", "/healthz")
         code = connection.getresponse().status
