@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
     from a2mcp.host.joblog import Record
     from a2mcp.inference.runner import Told
-    from a2mcp.tools.call import Call
-    from a2mcp.tools.context import Ticket
-    from a2mcp.tools.result import Encoded, Result
     from a2mcp.types import JsonObject, SessionId
     from actors.front import Front
     from actors.setup import Refs, Setup
@@ -77,14 +74,9 @@ def agent_sessions_for(setup: Setup, refs: Refs, front: Front) -> AgentSessions:
         record=partial(_record, refs),
         made=lambda: inference.rebuilt(refs.inference),
         tell=partial(_tell, refs),
-        samples=Samples(services, partial(_complete, refs), partial(agents.spend, refs.agents)),
+        samples=Samples(services, partial(audit.complete, refs.audit), partial(agents.spend, refs.agents)),
         clock=clock,
     )
-
-
-def _complete(refs: Refs, ticket: Ticket, outcome: Result | Encoded) -> None:
-    # Our tickets are our calls: the executor made them.
-    audit.finish(refs.audit, cast("Call", ticket), outcome)
 
 
 def warn(setup: Setup) -> None:
@@ -149,4 +141,4 @@ def _record(refs: Refs, session: SessionId | None, args: JsonObject) -> None:
 
 def _tell(refs: Refs, told: Iterable[Told]) -> None:
     for each_told in told:
-        _complete(refs, each_told.ticket, each_told.result)
+        audit.complete(refs.audit, each_told.ticket, each_told.result)

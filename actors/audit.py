@@ -8,7 +8,7 @@ cheaper the more calls there are.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar, assert_never
+from typing import TYPE_CHECKING, Any, ClassVar, assert_never, cast
 
 from a2mcp.audit.chain import Link
 from a2mcp.audit.journal import Counts, Journal
@@ -26,6 +26,8 @@ from actors.ref import Ask, Mailbox, Message, Ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from a2mcp.tools.context import Ticket
 
     Written = Callable[[str, Sequence[Any]], None]
 
@@ -194,6 +196,12 @@ def _done_line(done: Done, now: str) -> bytes:
 def begin(audit: Ref[Command], call: Call, *, then: Ref[Any], message: Message) -> None:
     """Record a call's start and then pass the message on to whoever runs it."""
     audit.tell(Start(call, then, message))
+
+
+def complete(audit: Ref[Command], ticket: Ticket, outcome: Result | Encoded, *, ended: str | None = None) -> None:
+    """End the call behind a ticket, for those who know it by no more than that."""
+    # Our tickets are our calls: the executor made them.
+    finish(audit, cast("Call", ticket), outcome, ended=ended)
 
 
 def finish(audit: Ref[Command], call: Call, outcome: Result | Encoded | Refusal, *, ended: str | None = None) -> bool:

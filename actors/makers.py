@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from a2mcp.library.desk import Desk
 from a2mcp.protocol.interviews import Interviews
@@ -27,9 +27,6 @@ from actors.xfer import Sharing, Xfer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from a2mcp.tools.call import Call
-    from a2mcp.tools.context import Ticket
-    from a2mcp.tools.result import Result
     from a2mcp.tunnel.passage import Sign
     from a2mcp.xfer.owner import Stand
     from actors.agentsessions import AgentSessions
@@ -49,7 +46,7 @@ def makers(
     return (
         state.seen.make,
         partial(AuditWriter, journal=state.journal, clock=setup.clock, written=news.written),
-        partial(Jobs, runs=state.runs, finish=partial(finish, refs)),
+        partial(Jobs, runs=state.runs, finish=partial(audit.complete, refs.audit)),
         partial(Gate, waiting=state.waiting, grants=state.grants, news=news),
         partial(Fetcher, programs=state.programs, audit_writer=refs.audit),
         _tunnel(setup, refs, state.sign),
@@ -73,12 +70,6 @@ def makers(
     )
 
 
-def finish(refs: Refs, ticket: Ticket, result: Result, *, ended: str | None = None) -> None:
-    """Complete a call of a tool."""
-    # Our tickets are our calls: the executor made them.
-    audit.finish(refs.audit, cast("Call", ticket), result, ended=ended)
-
-
 def _tunnel(setup: Setup, refs: Refs, sign: Sign) -> Callable[[Mailbox], Tunnel]:
     line = Line(
         origin=setup.origin,
@@ -99,7 +90,7 @@ def _xfer(setup: Setup, refs: Refs, sign: Sign, stand: Stand) -> Callable[[Mailb
         origin=setup.origin,
         public=lambda: sign.url,
         clock=setup.clock,
-        finish=partial(finish, refs),
+        finish=partial(audit.complete, refs.audit),
         me=refs.xfer,
         fetcher=refs.fetcher,
     )

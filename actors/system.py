@@ -14,7 +14,7 @@ import msgspec
 from a2mcp.obtain.programs import Programs
 from a2mcp.tunnel.passage import Sign
 from a2mcp.xfer.owner import Stand
-from actors import agents, executor, gate, inference, jobs, tunnel, xfer
+from actors import agents, audit, executor, gate, inference, jobs, tunnel, xfer
 from actors.admission import Admission
 from actors.agentport import Port as AgentsPort
 from actors.agents import Agents
@@ -31,7 +31,7 @@ from actors.inference import Inference
 from actors.jobport import Port as JobsPort
 from actors.jobs import Jobs
 from actors.kit import Actor
-from actors.makers import finish, makers
+from actors.makers import makers
 from actors.observing import Lookout, Sizes
 from actors.ref import Ref
 from actors.sessions import Sessions
@@ -174,7 +174,7 @@ def _sizes(setup: Setup, state: State, agent_sessions: AgentSessions, mailboxes:
 
 def _context_for(setup: Setup, refs: Refs, runs: Runs, agent_sessions: AgentSessions) -> ContextFor:
     commands, shares = JobsPort(refs.jobs, runs.room), xfer.Port(refs.xfer, setup.clock)
-    port = AgentsPort(refs.agents, partial(finish, refs), agent_sessions.samples)
+    port = AgentsPort(refs.agents, partial(audit.complete, refs.audit), agent_sessions.samples)
     return contexts(setup.settings, setup.home.root, setup.clock, commands, shares, port)
 
 
