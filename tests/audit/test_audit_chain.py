@@ -12,36 +12,10 @@ import pytest
 from a2mcp.audit import chain, logfile
 from a2mcp.audit import journal as module
 from a2mcp.audit.chain import START, Link
-from a2mcp.audit.journal import TAIL, Journal, last_link, previous
+from a2mcp.audit.journal import TAIL, last_link, previous
 from a2mcp.audit.record import done_line, start_line
-from a2mcp.clock import SystemClock
 
 TS = "2026-10-16T04:35:23.000Z"
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "a2mcp.log"
-
-
-@pytest.fixture
-def said():
-    return []
-
-
-@pytest.fixture
-def make(path, said):
-    """Make journals that look at the path before each group, and close them in the end."""
-    made = []
-
-    def make(**options):
-        journal = Journal(path, **{"clock": SystemClock(), "report": said.append, "check_s": 0, **options})
-        made.append(journal)
-        return journal
-
-    yield make
-    for journal in made:
-        journal.close()
 
 
 def line(n):

@@ -31,31 +31,6 @@ class HandClock(SystemClock):
         return self.t
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "a2mcp.log"
-
-
-@pytest.fixture
-def said():
-    return []
-
-
-@pytest.fixture
-def make(path, said):
-    """Make journals that look at the path before each group, and close them in the end."""
-    made = []
-
-    def make(where=path, **options):
-        journal = Journal(where, **{"clock": SystemClock(), "report": said.append, "check_s": 0, **options})
-        made.append(journal)
-        return journal
-
-    yield make
-    for journal in made:
-        journal.close()
-
-
 def line(n, size=100):
     """A line that has this size in the log when it is the record n + 1 of its chain."""
     head = f'{{"n":{n},"pad":"'

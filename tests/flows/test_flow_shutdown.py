@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -14,20 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import Daemon, running, until
 from inflight import Later, ended, started, unpaired
+from stragglers import carrying
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-def processes_with(marker: str) -> list[int]:
-    """Every process whose environment carries a mark; what a child of a child inherits too."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                if marker.encode() in (folder / "environ").read_bytes():
-                    found.append(int(folder.name))
-    return found
 
 
 @pytest.fixture
@@ -42,7 +31,7 @@ def marker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
 def _no_child_survives(marker: str) -> Iterator[None]:
     """Try-out 24: no child of ours survives."""
     yield
-    until(lambda: processes_with(marker) == [], what="the end of every child")
+    until(lambda: carrying(marker) == [], what="the end of every child")
 
 
 def refuses_connections(daemon: Daemon) -> bool:

@@ -121,10 +121,8 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
             return BodyTooLarge("the body has more framing than its size accounts for")
         if max(len(receiver.control_line), len(receiver.trailer)) > CHUNK_LINE_BYTES:
             return InvalidRequest("bad request: a line between chunks is too long")
-        if _BARE_LF.search(receiver.trailer):
-            return InvalidRequest(
-                "bad request: a bare LF is in the trailer"
-            )  # There others see the next request begin.
+        if _BARE_LF.search(receiver.trailer):  # There others see the next request begin.
+            return InvalidRequest("bad request: a bare LF is in the trailer")
         return None
 
     def parse_header(self, header_plus: bytes) -> None:
