@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import select
 import socket
+import struct
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from a2mcp.errors import BodyTooLarge, CannotListen, InvalidRequest, SystemRefus
 from a2mcp.http.guard import Guard
 from a2mcp.http.routes import BRIDGE, RESERVED, route_for
 from a2mcp.http.server import responses
+from a2mcp.http.server.accepting import has_left
 from a2mcp.http.server.heads import CACHE_ENTRIES, CACHED_BYTES, HeadCache
 from a2mcp.http.server.listen import HEADROOM, LEAST, PER_COMMAND, affordable_connections, bind
 from a2mcp.http.server.parked import Parked
@@ -458,3 +460,27 @@ def test_connections_are_as_many_as_the_machine_affords(monkeypatch: pytest.Monk
     monkeypatch.setattr(resource, "getrlimit", lambda _what: (LEAST, LEAST))
     with pytest.raises(SystemRefused, match=f"the limit on open files is {LEAST}"):
         affordable_connections(1, commands=10)
+
+
+@pytest.mark.parametrize(
+    ("does", "left"),
+    [
+        (lambda peer: None, False),
+        (lambda peer: peer.send(b"P"), False),
+        (lambda peer: (peer.send(b"P"), peer.close()), False),
+        (lambda peer: peer.close(), True),
+        (lambda peer: peer.shutdown(socket.SHUT_WR), True),
+        (lambda peer: (peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)), peer.close()), True),
+    ],
+    ids=["waits", "speaks", "speaks and leaves", "leaves", "ends its side", "resets"],
+)  # fmt: skip
+def test_who_has_left_without_a_word_is_not_taken_in(does: Any, left: bool) -> None:
+    """Row Z05: a flood of these is let go of before anything is made for them, and nothing that was said is lost."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        peer = socket.create_connection(listening.getsockname())
+        does(peer)
+        came, _ = listening.accept()
+        with came, peer:
+            if left:
+                select.select([came], [], [], 10)
+            assert has_left(came) is left

@@ -17,7 +17,7 @@ from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.server import TcpWSGIServer
 
-from a2mcp.http.server.accepting import Pause
+from a2mcp.http.server.accepting import Pause, has_left
 from a2mcp.http.server.bodies import Bodies
 from a2mcp.http.server.channel import LOOKAHEAD, TURN_BYTES, Channel
 from a2mcp.http.server.connections import LOOK_AGAIN_S, Connections
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 BACKLOG: Final = 4096
 """Connections that wait to be taken. One that finds no place among them is tried again after a second."""
+LOOKED_AT: Final = 512
+"""Connections that are looked at together, most of which may have been left already."""
 TICK_S: Final = 1.0
 DRAIN_TICK_S: Final = 0.02
 """While draining: how soon after the last answer the process may end."""
@@ -194,8 +196,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
 
     def handle_accept(self) -> None:
         """Take the connections that wait, some at a time so that those there already are served too."""
-        for _ in range(self.connections.at_once):
-            if not self.readable():
+        came = 0
+        for _ in range(LOOKED_AT):
+            if came == self.connections.at_once or not self.readable():
                 return
             try:
                 conn, addr = self.socket.accept()
@@ -204,6 +207,10 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             except OSError as cause:
                 self._pause.begin(cause)
                 return
+            if has_left(conn):
+                conn.close()
+                continue
+            came += 1
             try:
                 self.set_socket_options(conn)
                 self._take_in(Channel(self, conn, addr, self.adj, map=self._map))
