@@ -137,7 +137,7 @@ def test_calls_without_a_descriptor_left_are_refused_in_words_and_work_again(sta
     for tool, arguments in (
         ("bash", {"command": "true"}),
         ("bash", {"command": "cat", "stdin": "x"}),
-        ("read", {"path": "a2mcp.json"}),
+        ("read", {"path": "stderr.txt"}),
         ("write", {"path": "new", "content": "x"}),
         ("glob", {"pattern": "*"}),
         ("xfer_share", {"path": str(daemon.home)}),
@@ -177,7 +177,7 @@ def test_a_call_that_wants_more_memory_than_there_is_costs_itself(tmp_path: Path
         client = daemon.session()
         big = daemon.home / "big.txt"
         big.write_bytes(b"x" * (40 * MIB) + b"\n")
-        client.call("read", path="a2mcp.json")
+        client.call("read", path="stderr.txt")
         client.call("edit", path=str(big), edits=[{"oldText": "y", "newText": "z"}])
         pid = daemon.process.pid
         now = psutil.Process(pid).memory_info().vms
