@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
+from secrecy import require_uninherited, require_unsaid, require_unwritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,6 +89,7 @@ class Client:
         self._connection.request(method, path, body, {n: v for n, v in unique.values() if v is not None})
         response = self._connection.getresponse()
         data = response.read()
+        require_unsaid(str(response.headers).encode(errors="surrogateescape") + data, self.token)
         return Answer(response.status, {n.lower(): v for n, v in response.getheaders()}, data)
 
     def post(self, message: Any, path: str = "/", **headers: str | None) -> Answer:
@@ -132,6 +134,8 @@ class Daemon:
         self._clients: list[Any] = []
         self.process: subprocess.Popen[bytes]
         self.stderr_path = home / "stderr.txt"
+        self.tokens: set[str] = set()
+        """Those that it was seen to have."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -159,6 +163,7 @@ class Daemon:
         self.endpoint = json.loads((self.home / "endpoint.json").read_text())
         self.port = int(self.endpoint["bridge_url"].rsplit(":", 1)[1].strip("/"))
         self.token = str(self.endpoint["token"])
+        self.tokens.add(self.token)
 
     def stop(self, number: int = signal.SIGTERM, *, seconds: float = 15.0) -> int:
         """Send a signal and wait for the end; the exit code."""
@@ -257,9 +262,11 @@ class Daemon:
 
 @contextlib.contextmanager
 def running(home: Path, **options: Any) -> Iterator[Daemon]:
-    """A daemon for the length of a block; killed at its end if it still runs."""
+    """A daemon for the length of a block; killed at its end if it still runs. Its token must have leaked nowhere."""
     daemon = Daemon(home, **options).start()
     try:
         yield daemon
+        require_uninherited(daemon.process.pid, daemon.tokens)
     finally:
         daemon.kill()
+    require_unwritten(home, daemon.tokens)

@@ -54,7 +54,7 @@ def test_an_allowed_call_runs_and_a_denied_one_does_not(asking: Callable[..., Da
     denied = Later(lambda: second.call("write", path="denied", content="x"))
     both = waiting(daemon, 2)
     assert other.ask("ping").result == {}
-    assert other.call("read", path="a2mcp.json").result["isError"] is False, "a reading tool asks nobody"
+    assert other.call("read", path="stderr.txt").result["isError"] is False, "a reading tool asks nobody"
     assert json.loads(daemon.cli("status", "--json").stdout)["approvals_waiting"] == 2
     assert not allowed.over
     assert not (daemon.home / "allowed").exists()
@@ -83,7 +83,7 @@ def test_a_tools_own_rule_wins_over_the_mode(asking: Callable[..., Daemon]) -> N
     refused = client.call("write", path="x", content="x")
     assert refused.result["isError"] is True
     assert "deny" in refused.text
-    asked = Later(lambda: client.call("read", path="a2mcp.json"))
+    asked = Later(lambda: client.call("read", path="stderr.txt"))
     (shown,) = waiting(daemon)
     assert shown["tool"] == "read"
     daemon.cli("approve", shown["id"])

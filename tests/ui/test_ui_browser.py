@@ -546,13 +546,14 @@ def _named(session: Any, tool: str, /, **arguments: Any) -> Any:
 def busy(daemon: Daemon) -> Iterator[None]:
     """Something of everything."""
     session = daemon.session()
+    (daemon.home / "README.md").write_text("# A project\n")
     with tempfile.TemporaryDirectory(prefix="handbook-") as shared:
         for command in ("make -j2 all || true", "git --version", "test -e nothing"):
             call = Later(lambda command=command: _named(session, "bash", command=command))
             _approve(daemon)
             call.result()
         for _ in range(12):
-            _named(session, "read", path="a2mcp.json")
+            _named(session, "read", path="README.md")
         job = Later(
             lambda: _named(session, "bash", command="for i in 1 2 3; do echo compiling $i; done; sleep 600", wait=0)
         )

@@ -261,9 +261,9 @@ def test_a_transfer_is_shown_counted_and_stopped(asking, visitor, tmp_path):
 def test_events_are_told_and_go_on_where_they_broke_off(asking, visitor):
     """Issue 6.2: reconnects and catches up by sequence without gaps."""
     session = asking.session()
-    session.call("read", path="a2mcp.json")
+    session.call("read", path="stderr.txt")
     first = stream(asking, visitor, "?history=50", {}, until_kind="call.done")
-    session.call("read", path="a2mcp.json")
+    session.call("read", path="stderr.txt")
     more = stream(asking, visitor, "", {"Last-Event-ID": str(first[-1]["sequence"])}, until_kind="call.done")
 
     assert more[0]["sequence"] == first[-1]["sequence"] + 1
@@ -392,7 +392,7 @@ def ends(sock: socket.socket) -> bool:
 def test_an_open_page_does_not_hold_up_the_end_of_the_daemon(tmp_path):
     """Ours: a stream never ends by itself, and a daemon that drains waits for answers."""
     with running(tmp_path / "home") as daemon:
-        daemon.session().call("read", path="a2mcp.json")
+        daemon.session().call("read", path="stderr.txt")
         sock = following(Visitor(daemon))
         assert daemon.stop(seconds=5) == 0
         assert ends(sock)
