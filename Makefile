@@ -27,9 +27,10 @@ serve: compiled ## Run the daemon in the foreground
 	$(BIN)/a2mcp serve
 
 test: $(VENV)/.test ## Run the whole test suite
-	@# What puts load on the machine, or measures it, runs behind the others and by itself. Exit code 5: there is no such test.
+	@# Most of a test is waiting, so there are more of them at a time than processors. What puts load on the machine, or
+	@# measures it, runs behind the others and by itself. Exit code 5: there is no such test.
 	@failed=0; set -x; \
-	$(BIN)/python -m pytest -n 2 -m "not alone" $(ARGS) || [ $$? = 5 ] || failed=1; \
+	$(BIN)/python -m pytest -n 4 -m "not alone" $(ARGS) || [ $$? = 5 ] || failed=1; \
 	$(BIN)/python -m pytest -n 0 -m alone $(ARGS) || [ $$? = 5 ] || failed=1; \
 	{ set +x; } 2>/dev/null; exit $$failed
 
