@@ -98,18 +98,22 @@ def _node_peer(folder: str, package: str, *more: str) -> tuple[Path, str]:
     return place, str(json.loads(about.read_bytes())["version"])
 
 
-def _ours(work: Workplace) -> Server:
-    from a2mcp import __version__  # noqa: PLC0415 - only the run itself needs it
-
-    home, token, port = work.folder / "home", secrets.token_urlsafe(32)[:32], free_port()
+def checkout(work: Workplace, folder: Path, name: str, version: str) -> Server:
+    """Our own daemon, run from a folder with its code."""
+    home, token, port = work.folder / f"home-{name}", secrets.token_urlsafe(32)[:32], free_port()
     home.mkdir(mode=0o700, exist_ok=True)
     settings = home / "a2mcp.json"
     settings.touch(mode=0o600)
     settings.write_text(json.dumps({"port": port, "token": token, "drain_s": 1}))
+    # The folder that a module is run from comes before what is installed.
     command = (sys.executable, "-m", "benchmarks.daemon")
-    return Server(
-        name=OURS, version=__version__, port=port, command=command, cwd=HERE.parent, path="/", token=token, home=home
-    )
+    return Server(name=name, version=version, port=port, command=command, cwd=folder, path="/", token=token, home=home)
+
+
+def _ours(work: Workplace) -> Server:
+    from a2mcp import __version__  # noqa: PLC0415 - only the run itself needs it
+
+    return checkout(work, HERE.parent, OURS, __version__)
 
 
 def _hello(work: Workplace) -> Server:

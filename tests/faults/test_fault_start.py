@@ -45,6 +45,8 @@ pytestmark = [
 SERVE = [sys.executable, "-m", "a2mcp", "serve"]
 OTHERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", str(ROOT), *sysconfig.get_paths().values(), sys.base_prefix)
 """What belongs to Python, to the system and to the code, and not to the home."""
+CODE_STEP = 20
+"""Finding and reading modules is thousands of calls that are all alike; every n would take hours."""
 
 
 class Start(NamedTuple):
@@ -170,7 +172,7 @@ def test_a_start_that_cannot_read_its_own_code_says_so(start: Start, tmp_path: P
     """Row D10: a module that cannot be found or read is a sentence, too."""
     cases = [(point, fault) for point in start.code for fault in point.faults]
     assert len(cases) > 500
-    tell(break_all(some(cases, 3), partial(break_at, tmp_path, start)))
+    tell(break_all(some(cases[::CODE_STEP], 3), partial(break_at, tmp_path, start)))
 
 
 def test_a_start_that_is_killed_at_a_call_leaves_nothing_to_mend(start: Start, tmp_path: Path, tell: Tell) -> None:
