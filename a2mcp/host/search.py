@@ -139,7 +139,8 @@ def _lines(argv: list[str], query: Lines, globs: Globs | None, run: _Run) -> Fou
     return FoundLines(
         lines=tuple(sorted(taken.lines, key=lambda line: line.path)),
         truncated=taken.full,
-        searched=taken.searched,
+        # Ripgrep 13, which distributions still have, says 0 also of files in which it found nothing.
+        searched=taken.searched or None,
         notes=run.notes(child, "lines"),
     )
 

@@ -66,7 +66,7 @@ class FoundLines(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool
     """There are more hits than were asked for, or than there is room for."""
     searched: int | None
-    """Files that were looked into, if the search came to its end."""
+    """Files that were looked into, if the search came to its end and they were counted."""
     notes: tuple[str, ...]
     """What kept the answer from being whole."""
 
