@@ -6,6 +6,7 @@ routes).
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from a2mcp.errors import SystemRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from a2mcp.config.paths import Home
     from a2mcp.library.shelf import Shelf
@@ -49,9 +50,23 @@ def serve(home: Home, hosts: Sequence[Host] = (), shelves: Sequence[Shelf] = ())
     # PERF: starting makes little but what stays; looking for what does not takes a tenth of the time. ``run`` turns the
     # collector on again.
     gc.disable()
-    from actors.daemon import Daemon, More  # noqa: PLC0415  # 90 ms of imports that no other verb needs.
+    with _unsaid():
+        from actors.daemon import Daemon, More  # noqa: PLC0415  # 90 ms of imports that no other verb needs.
 
     return Daemon.start(home, More(tuple(hosts), tuple(shelves))).run()
+
+
+@contextlib.contextmanager
+def _unsaid() -> Iterator[None]:
+    """Keep quiet what modules log while they are loaded: ``hashlib`` logs a traceback of a part that cannot be."""
+    import logging  # noqa: PLC0415  # Most verbs need none of it.
+
+    quiet = logging.NullHandler()
+    logging.getLogger().addHandler(quiet)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(quiet)
 
 
 if __name__ == "__main__":

@@ -172,7 +172,10 @@ def test_a_start_that_cannot_read_its_own_code_says_so(start: Start, tmp_path: P
     """Row D10: a module that cannot be found or read is a sentence, too."""
     cases = [(point, fault) for point in start.code for fault in point.faults]
     assert len(cases) > 500
-    tell(break_all(some(cases[::CODE_STEP], 3), partial(break_at, tmp_path, start)))
+    # Of a hash whose code cannot be read, Python's own module logs a traceback.
+    hashes = [case for case in cases if "_blake2" in case[0].subject and case[0].name == "openat"]
+    assert hashes
+    tell(break_all([*some(cases[::CODE_STEP], 3), *hashes], partial(break_at, tmp_path, start)))
 
 
 def test_a_start_that_is_killed_at_a_call_leaves_nothing_to_mend(start: Start, tmp_path: Path, tell: Tell) -> None:
