@@ -55,12 +55,30 @@ def connect(path: Path, tables: str, version: int) -> sqlite3.Connection:
     return database
 
 
+def is_broken(path: Path, version: int) -> bool:
+    """Whether a file is no sound database of this version; False where that cannot be told now.
+
+    SQLite says of a page that the disk did not give that the file is malformed, so its word alone is not enough.
+    """
+    import sqlite3  # noqa: PLC0415 - as the module says
+
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            ours = one(database, "PRAGMA user_version") in (0, version)
+            return not ours or one(database, "PRAGMA quick_check(1)") != "ok"
+    except sqlite3.OperationalError:
+        return False
+    except sqlite3.DatabaseError:
+        return True
+
+
 def set_aside(path: Path) -> None:
-    """Move a file that is no database of ours out of the way: it is not ours to delete."""
+    """Move a file that is no database of ours out of the way, with what belongs to it: it is not ours to delete."""
+    aside = path.with_name(path.name + ".unreadable")
     with contextlib.suppress(OSError):
-        path.replace(path.with_name(path.name + ".unreadable"))
-        for suffix in ("-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        path.replace(aside)
+        path.with_name(path.name + "-shm").unlink(missing_ok=True)
+        path.with_name(path.name + "-wal").replace(aside.with_name(aside.name + "-wal"))
 
 
 def one(database: sqlite3.Connection, query: str, *values: Any) -> Any:

@@ -177,7 +177,8 @@ class Transcripts:
             return work(self._opened())
         except (sqlite3.Error, OSError, msgspec.DecodeError) as cause:
             self.close()
-            if isinstance(cause, msgspec.DecodeError) or type(cause) is sqlite3.DatabaseError:
+            malformed = type(cause) is sqlite3.DatabaseError and databases.is_broken(self._path, FORMAT)
+            if malformed or isinstance(cause, msgspec.DecodeError):
                 databases.set_aside(self._path)
             raise _refused(cause) from cause
 

@@ -124,9 +124,10 @@ class Store:
         try:
             return work(self._opened())
         except (sqlite3.Error, OSError, msgspec.DecodeError) as cause:
-            if isinstance(cause, msgspec.DecodeError) or type(cause) is sqlite3.DatabaseError:
-                self._set_aside()
             self._pause(cause)
+            malformed = type(cause) is sqlite3.DatabaseError and databases.is_broken(self._path, FORMAT)
+            if malformed or isinstance(cause, msgspec.DecodeError):
+                databases.set_aside(self._path)
             return default
 
     def _pause(self, cause: Exception) -> None:
@@ -141,10 +142,6 @@ class Store:
             self._database = databases.connect(self._path, _TABLES, FORMAT)
             self._newest = databases.one(self._database, "SELECT max(last) FROM groups") or 0
         return self._database
-
-    def _set_aside(self) -> None:
-        self.close()
-        databases.set_aside(self._path)
 
 
 def _events(rows: Any) -> Iterator[Event]:

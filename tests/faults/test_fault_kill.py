@@ -39,7 +39,10 @@ def test_a_daemon_that_is_killed_leaves_nothing_to_mend(live: Live, operation: O
     live.warm = (operation, Live.use_token)
     live.again()
     peers = channel_threads(live)
-    found = [(point, "KILL") for point in min((live.watch(operation) for _ in range(3)), key=len)]
+    watched = min((live.watch(operation) for _ in range(3)), key=len)
+    # The store of events has a test of its own: how often it writes depends on how many events come together.
+    stores = {point.thread for point in watched if "events.db" in point.subject}
+    found = [(point, "KILL") for point in watched if point.thread not in stores]
     assert len(found) > 10
     tell(break_all(some(found, MOST), partial(kill_at, live, operation, peers)))
 

@@ -16,6 +16,7 @@ from harness import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from a2mcp import database as databases
 from a2mcp.observe import store as stores
 from a2mcp.observe.event import ALL, GAP, Event, Wanted, as_args, gap, with_gaps
 from a2mcp.observe.store import Store
@@ -137,6 +138,31 @@ def test_a_file_that_is_no_store_of_ours_is_set_aside(tmp_path, clock, caplog, c
     assert (tmp_path / "events.db.unreadable").exists()
     assert "events are not kept" in caplog.text
     store.close()
+
+
+def test_a_sound_file_is_not_set_aside_for_a_page_that_could_not_be_read(tmp_path, clock, monkeypatch):
+    """Row Q04: SQLite calls the file malformed then; nothing in it is lost."""
+    store = Store(tmp_path / "events.db", clock=clock)
+    assert store.append([event(1)]) is True
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_insert", lambda *_: (_ for _ in ()).throw(sqlite3.DatabaseError("malformed")))
+        assert store.append([event(2)]) is False
+    clock.seconds += stores.PAUSE_S
+    assert store.append([event(3)]) is True
+    assert store.since(0, 10) == (event(1), gap(2, 2), event(3))
+    assert [path.name for path in tmp_path.iterdir() if "unreadable" in path.name] == []
+    store.close()
+
+
+def test_what_belongs_to_a_file_is_set_aside_with_it(tmp_path):
+    """Ours: what a killed daemon kept last stands beside the file until it is opened again."""
+    path = tmp_path / "events.db"
+    path.write_bytes(b"half a file")
+    path.with_name("events.db-wal").write_bytes(b"the last of it")
+    databases.set_aside(path)
+    assert path.with_name("events.db.unreadable").read_bytes() == b"half a file"
+    assert path.with_name("events.db.unreadable-wal").read_bytes() == b"the last of it"
+    assert not path.exists()
 
 
 _WRITER = """
