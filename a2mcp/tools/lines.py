@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _LINE: Final = 8 * 1024
 """Characters of one line; a longer one is cut in its middle."""
+_AT_ONCE: Final = 256
 
 
 class Numbered(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,12 +34,12 @@ def number(lines: list[str], first: int, limit_bytes: int, shown_path: str) -> N
         shown_path: the file's name, for the note about what is missing.
     """
     last = first + len(lines) - 1
-    rows = [f"{at}\t{line}" for at, line in enumerate(lines, first)] if len(lines) <= limit_bytes else []
-    body = "\n".join(rows)
-    if lines and (len(body) * 4 <= _LINE or (rows and _fits(body, lines, limit_bytes))):
-        return Numbered(body=body, shown=_span(first, last), first=first, last=last)
     if not lines:
         return Numbered(body="", shown="lines 0-0", first=0, last=0)
+    # A line takes more than a byte: more lines than bytes cannot all be shown.
+    body = _whole(lines, first) if len(lines) <= limit_bytes else ""
+    if body and (len(body) * 4 <= min(_LINE, limit_bytes) or _fits(body, lines, limit_bytes)):
+        return Numbered(body=body, shown=_span(first, last), first=first, last=last)
     head = _take(lines, first, 1, limit_bytes - limit_bytes // 2, shown_path)
     rest = lines[len(head) :]
     tail = _take(rest[::-1], last, -1, limit_bytes // 2, shown_path)[::-1]
@@ -52,6 +53,17 @@ def number(lines: list[str], first: int, limit_bytes: int, shown_path: str) -> N
     )
     parts = [_span(first, start - 1)] + ([f"{start + missing}-{last}"] if tail else [])
     return Numbered(body="\n".join([*head, note, *tail]), shown=" and ".join(parts), first=first, last=last)
+
+
+def _whole(lines: list[str], first: int) -> str:
+    """All the lines, numbered.
+
+    PERF: some at a time, because the rows of a long file take five times its memory, and many may be read at once.
+    """
+    if len(lines) <= _AT_ONCE:
+        return "\n".join([f"{at}\t{line}" for at, line in enumerate(lines, first)])
+    starts = range(0, len(lines), _AT_ONCE)
+    return "\n".join([_whole(lines[start : start + _AT_ONCE], first + start) for start in starts])
 
 
 def _fits(body: str, lines: Iterable[str], limit_bytes: int) -> bool:

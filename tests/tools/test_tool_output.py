@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from a2mcp.tools.lines import number
@@ -41,10 +41,17 @@ def test_sizes_are_written_for_people():
     assert sizes == ["0 bytes", "1023 bytes", "1.5 KiB", "2.0 GiB", "8.0 EiB"]
 
 
-@given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=30), max_size=80))
-def test_numbered_lines_are_all_there_or_named_as_missing(lines):
-    """Issue 2, section 5: lines shown of total, and the call for the rest."""
-    numbered = number(lines, 5, 300, "/f")
+LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=30), max_size=80)
+
+
+@given(LINES, st.integers(1, 2000))
+@example(["x"] * 600, 599)
+@example(["x"] * 600, 600)
+@example([""] * 2000, 1)
+def test_numbered_lines_are_all_there_or_named_as_missing(lines, limit):
+    """Issue 2, section 5: lines shown of total, and the call for the rest; also where there are more lines than bytes."""
+    numbered = number(lines, 5, limit, "/f")
+    assert len(numbered.body.encode()) <= limit + 1000
     rows = {}
     missing = range(0)
     for row in numbered.body.split("\n") if lines else ():
@@ -55,4 +62,4 @@ def test_numbered_lines_are_all_there_or_named_as_missing(lines):
             at, _, line = row.partition("\t")
             rows[int(at)] = line
     assert sorted([*rows, *missing]) == list(range(5, 5 + len(lines)))
-    assert all(lines[at - 5] == line for at, line in rows.items())
+    assert all(lines[at - 5] == line or "characters of this line not shown" in line for at, line in rows.items())

@@ -124,6 +124,16 @@ def test_much_text_is_cut_in_the_middle_and_says_how_to_go_on(tmp_path):
     assert f"lines 1-{start - 1} and {start + count}-20000 of 20000" in header(result)
 
 
+def test_a_file_of_more_lines_than_bytes_are_shown_is_cut_as_well(tmp_path):
+    """Ours: 60,000 lines came as none at all, under a header that said that they were all there."""
+    tools = Files(tmp_path)
+    (tmp_path / "f").write_text("x\n" * 60_000)
+    result = tools.read("f")
+    assert "\n1\tx\n2\tx\n" in body(result)
+    assert body(result).endswith("\n60000\tx")
+    assert " and " in header(result)
+
+
 def test_a_long_line_is_cut_in_its_middle(tools, tmp_path):
     """Row F05: a line that is the whole file."""
     (tmp_path / "min.js").write_text("a" * 3_000_000 + "b\n")
