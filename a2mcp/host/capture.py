@@ -197,6 +197,8 @@ class Capture:
         stored = self._write(data)
         self.kept += stored
         if stored < len(data):
+            # For good, though the others may give room back: what is kept is the beginning, without a hole.
+            self._full = True
             self.dropped += len(data) - stored
             self._tail = (self._tail + data[stored:])[-HEAD_BYTES:]
 

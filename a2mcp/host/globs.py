@@ -113,6 +113,8 @@ def _segments(pattern: str, *, anchored: bool) -> list[str]:
     segments = [part for part in pattern.split("/") if part not in {"", "."}]
     if pattern.endswith("/"):
         segments.append(_DEEP)
+    if not segments:
+        return [_DEEP]  # Of "." and "./." nothing is left: the folder itself, which means all that is in it.
     return segments if anchored or "/" in pattern else [_DEEP, *segments]
 
 

@@ -64,7 +64,11 @@ def page(data: bytes, *, last: bool) -> tuple[str, int]:
     rest = _UNFINISHED.search(raw)
     if rest is None or rest.start() == 0:
         return (clean(raw), used) if used else (clean(decode(data)), len(data))
-    return clean(raw[: rest.start()]), used - len(rest.group().encode())
+    # Looked for among the bytes: one that is no text is more than one once it is shown.
+    lead, cut = rest.group()[0], used
+    for _ in range(rest.group().count(lead)):
+        cut = data.rfind(lead.encode(), 0, cut)
+    return clean(raw[: rest.start()]), cut
 
 
 def clean(text: str) -> str:

@@ -110,10 +110,10 @@ def plan(view: View, replacements: Sequence[Replacement], shown: str) -> list[Sp
         for at in _places(view, old, number, shown, every=wanted.all):
             end = at + len(old)
             found.append((at, end, Splice(at + head, end - tail, kept, number)))
-    found.sort(key=lambda place: place[:2])
-    for (_, left_end, left), (right_start, _, right) in pairwise(found):
+    found.sort(key=lambda place: (place[2].start, place[2].end, place[0]))
+    for (left_start, left_end, left), (right_start, right_end, right) in pairwise(found):
         # Two edits may share context; what they change must be apart.
-        if right_start < left_end and right.start <= left.end:
+        if right_start < left_end and left_start < right_end and right.start <= left.end:
             raise ToolError(
                 f"edits[{left.edit}] and edits[{right.edit}] change the same text of {shown}; nothing was changed.",
                 hint="Join them into one edit.",

@@ -63,7 +63,8 @@ def run(params: GlobParams, context: Context) -> Outcome:
 def _result(found: FoundFiles, folder: Path, context: Context) -> Outcome:
     files = _fitting([shown(folder / path, context) for path in found.paths], context.limits.output_bytes)
     truncated = len(files) < found.total
-    lines = [*files, *([""] if files else []), _summary(len(files), found.total), *found.notes]
+    summary = _summary(len(files), found.total, full=len(files) < len(found.paths))
+    lines = [*files, *([""] if files else []), summary, *found.notes]
     data = {"files": files, "total": found.total, "truncated": truncated, "notes": list(found.notes)}
     return text("\n".join(lines), structured=data)
 
@@ -77,11 +78,12 @@ def _fitting(files: list[str], room: int) -> list[str]:
     return files
 
 
-def _summary(shown_count: int, total: int) -> str:
+def _summary(shown_count: int, total: int, *, full: bool) -> str:
     if not total:
         return "No files."
     if shown_count < total:
-        return f"Newest {shown_count} of {total} files shown. Raise limit, or narrow path or pattern, for the others."
+        how = "Narrow path or pattern" if full else "Raise limit, or narrow path or pattern,"
+        return f"Newest {shown_count} of {total} files shown. {how} for the others."
     return f"{total} {'file' if total == 1 else 'files'}, newest first."
 
 

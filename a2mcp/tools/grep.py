@@ -71,7 +71,7 @@ def run(params: GrepParams, context: Context) -> Outcome:
     )
     found = find_lines(query, cancelled=context.cancelled, progress=_progress(context))
     paths = {line.path: shown(tree.folder / line.path, context) for line in found.lines}
-    return text(_report(found, paths), structured=_structured(found, paths))
+    return text(_report(found, paths, params.limit), structured=_structured(found, paths))
 
 
 def _progress(context: Context) -> Callable[[int], None] | None:
@@ -103,11 +103,11 @@ def _require_pattern(pattern: str) -> None:
         raise BadArgument("pattern", expected, received, hint="Lines are matched one by one; search for one of them.")
 
 
-def _report(found: FoundLines, paths: dict[str, str]) -> str:
+def _report(found: FoundLines, paths: dict[str, str], limit: int) -> str:
     parts = [
         f"{paths[path]}\n{_rows(list(lines))}" for path, lines in itertools.groupby(found.lines, lambda line: line.path)
     ]
-    return "\n\n".join([*parts, "\n".join([_summary(found, len(parts)), *found.notes])])
+    return "\n\n".join([*parts, "\n".join([_summary(found, len(parts), limit), *found.notes])])
 
 
 def _rows(lines: Sequence[Line]) -> str:
@@ -123,11 +123,13 @@ def _rows(lines: Sequence[Line]) -> str:
     return "\n".join(rows)
 
 
-def _summary(found: FoundLines, files: int) -> str:
+def _summary(found: FoundLines, files: int, limit: int) -> str:
     hits = sum(line.column is not None for line in found.lines)
     if found.truncated:
         shown_hits = _count(hits, "match", "matches")
-        return f"First {shown_hits} shown; there are more. Raise limit, or narrow path, glob or pattern."
+        # Where the room was used up, a higher limit would show no more.
+        how = "Raise limit, or narrow" if hits >= limit else "Narrow"
+        return f"First {shown_hits} shown; there are more. {how} path, glob or pattern."
     if not hits:
         return "No matches." if found.searched is None else f"No matches in {_count(found.searched, 'file', 'files')}."
     return f"{_count(hits, 'match', 'matches')} in {_count(files, 'file', 'files')}."

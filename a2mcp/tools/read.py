@@ -110,10 +110,7 @@ def _whole(data: bytes, wanted: _Wanted) -> Result:
     total = len(lines)
     first = max(1, total + 1 + wanted.first) if wanted.first < 0 else wanted.first
     if first > max(total, 1):
-        raise ToolError(
-            f"offset {first} is past the end of {wanted.shown}, which has {total} lines.",
-            hint="A negative offset counts from the end.",
-        )
+        raise _past_the_end(wanted, first, f", which has {total} lines")
     chosen = lines if first == 1 and total <= wanted.limit else lines[first - 1 : first - 1 + wanted.limit]
     numbered = number(chosen, first, wanted.room, wanted.shown)
     charset, ending = document.encoding.label, _ending(document.text)
@@ -127,6 +124,11 @@ def _whole(data: bytes, wanted: _Wanted) -> Result:
         "totalLines": total,
     }
     return _page(header, numbered, wanted.notes, facts)
+
+
+def _past_the_end(wanted: _Wanted, first: int, how: str = "") -> ToolError:
+    text = f"offset {first} is past the end of {wanted.shown}{how}."
+    return ToolError(text, hint="A negative offset counts from the end.")
 
 
 def _ending(content: str) -> str:
@@ -154,6 +156,8 @@ def _large(descriptor: int, size: int, wanted: _Wanted) -> Result:
         else window.from_end(descriptor, -wanted.first, size, _WINDOW)
     )
     if found is None or not found.data:
+        if wanted.first > 0 and size <= window.SCANNED:
+            raise _past_the_end(wanted, wanted.first)
         raise ToolError(
             f"Line {wanted.first} of {wanted.shown} ({human_size(size)}) is not among those looked through.",
             hint=f"At most {human_size(window.SCANNED)} are; use bash with sed, head or tail.",
@@ -248,10 +252,12 @@ def _folder(wanted: _Wanted) -> Result:
         found = listing(wanted.path, wanted.first, min(wanted.limit, _ENTRIES))
     except OSError as error:
         raise refusal("list", wanted.path, error) from error
-    last = found.first + len(found.lines) - 1
+    if found.first > max(found.total, 1):
+        raise _past_the_end(wanted, found.first, f", which has {found.total} entries")
+    first, last = min(found.first, found.total), found.first + len(found.lines) - 1
     total = f"{found.total}" if found.complete else f"the first {found.total}"
     more = f' | more: "offset": {last + 1}' if last < found.total else ""
-    header = " | ".join((f"{wanted.shown} | folder | entries {found.first}-{last} of {total}{more}", *wanted.notes))
+    header = " | ".join((f"{wanted.shown} | folder | entries {first}-{last} of {total}{more}", *wanted.notes))
     facts: JsonObject = {"path": wanted.shown, "kind": "folder", "entries": found.lines, "total": found.total}
     return text("\n".join((f"[{header}]", *found.lines)), structured=facts)
 

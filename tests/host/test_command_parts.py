@@ -34,10 +34,10 @@ class TurnedClock(SystemClock):
 class Pipe:
     """A pipe and the capture that reads it."""
 
-    def __init__(self, left=1 << 30):
+    def __init__(self, left=1 << 30, shared=None):
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
-        self.budget = Budget(left)
+        self.budget = Budget(left, shared)
         self.capture = Capture(self.reader, self.budget)
 
     def say(self, data):
@@ -100,6 +100,26 @@ def test_what_outgrows_memory_goes_on_in_a_file(pipe, tmp_path, monkeypatch, spl
     excerpt = pipe.capture.excerpt(1000)
     assert (excerpt.head, excerpt.tail, excerpt.total) == (b"A" * 500, b"D" * 500, 160_000)
     assert pipe.capture.read(39_999, 2) == b"AB"
+
+
+@pytest.mark.parametrize("splice", [True, False])
+def test_what_was_dropped_once_leaves_no_hole_when_there_is_room_again(tmp_path, monkeypatch, splice):
+    """Ours: another command gives its room back; the end that was shown was not the end."""
+    if not splice:
+        monkeypatch.delattr(os, "splice")
+    shared = Budget(100)
+    other = Budget(1000, shared)
+    other.spend(95)
+    pipe = Pipe(shared=shared)
+    pipe.capture.keep_in(file_in(tmp_path))
+    pipe.say(b"A" * 20)
+    other.release()
+    pipe.say(b"B" * 10)
+    excerpt = pipe.capture.excerpt(8)
+    assert (excerpt.head, excerpt.tail, excerpt.total, excerpt.dropped) == (b"AAAA", b"BBBB", 30, 25)
+    assert pipe.capture.last(3) == b"BBB"
+    assert (tmp_path / "out").read_bytes() == b"AAAAA"
+    pipe.close()
 
 
 def test_memory_waits_to_be_moved_before_it_grows(pipe):

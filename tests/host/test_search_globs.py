@@ -78,6 +78,14 @@ def test_no_pattern_takes_long(pattern):
     assert time.monotonic() - begun < 2
 
 
+@pytest.mark.parametrize("pattern", [".", "./", "./.", "/.", "{./.,*.py}"])
+def test_the_folder_itself_means_all_that_is_in_it(pattern):
+    """Ours: some of these ended in an IndexError."""
+    found = Globs(pattern)
+    assert found.matches("a/b.txt")
+    assert found.names() == []
+
+
 def test_the_coarse_sieve_never_loses_a_match():
     """Ours: names() only goes to ripgrep if it says no less than the pattern."""
     assert Globs("src/**/*.{js,ts}").names() == ["*.js", "*.ts"]

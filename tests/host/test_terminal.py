@@ -95,6 +95,31 @@ def test_a_sequence_is_not_split_between_pages(sequence):
     assert terminal.page(b"ab" + sequence.encode() + b"c", last=False)[0].replace("\n", "") == "abc"
 
 
+@pytest.mark.parametrize(
+    ("data", "text", "used"),
+    [
+        (b"abc\x1b]" + b"\xff" * 10, "abc", 3),
+        (b"abcdef\x1b]0;" + b"\xff" * 6, "abcdef", 6),
+        (b"ab\x1b]\xff\x1b", "ab", 2),
+        (b"\xffab\r", "\ufffdab", 3),
+    ],
+)
+def test_bytes_that_are_no_text_do_not_move_the_end_of_a_page(data, text, used):
+    """Ours: the next offset was before the page, or negative, which means from the end."""
+    assert terminal.page(data, last=False) == (text, used)
+
+
+@given(
+    data=st.lists(
+        st.sampled_from([b"a", b"\x1b", b"]", b"[", b"0", b"\xff", b"\xe2", b"\r", b"\n", b"\x07"]), min_size=1
+    )
+)
+def test_a_page_always_moves_on_and_never_beyond_its_end(data):
+    """Ours."""
+    whole = b"".join(data)
+    assert 0 < terminal.page(whole, last=False)[1] <= len(whole)
+
+
 def test_a_page_that_is_all_one_unfinished_thing_still_moves_on():
     """Ours: paging always ends."""
     for data in (b"\x1b[" + b"0" * 100, b"\xe2\x82", b"\r"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 
@@ -57,6 +58,12 @@ def test_neighbouring_edits_and_shared_context_do_not_clash():
     """Issue 2, section 5 (ours): edits that only share unchanged text are apart."""
     assert edited("a\nb\nc\n", ("a\n", "a\nA\n"), ("b", "B")) == "a\nA\nB\nc\n"
     assert edited("a\nkeep\nc\n", ("a\nkeep", "x\nkeep"), ("keep\nc", "keep\ny")) == "x\nkeep\ny\n"
+
+
+def test_edits_that_change_other_parts_of_what_they_share_are_apart_in_any_order():
+    """Ours: the first to match may be the last to change."""
+    for edits in itertools.permutations([("aaa bbb ccc", "aaa bbb CCC"), ("bbb", "BBB"), ("aaa b", "AAA b")]):
+        assert edited("aaa bbb ccc\n", *edits) == "AAA BBB CCC\n"
 
 
 def test_edits_of_the_same_text_are_refused_together():

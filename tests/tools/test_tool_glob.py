@@ -84,6 +84,12 @@ def test_more_files_than_the_limit_say_how_to_see_them(searcher, context):
     assert (result.structured["total"], result.structured["truncated"]) == (4, True)
 
 
+def test_where_the_room_is_used_up_a_higher_limit_is_no_advice(searcher, context):
+    """Ours."""
+    small = msgspec.structs.replace(context, limits=Limits(output_bytes=12))
+    assert "Narrow path or pattern for the others." in said(glob(small, "*"))
+
+
 def test_no_file_is_no_error(searcher, context):
     """Issue §5; a folder that is missing is said."""
     assert said(glob(context, "*.rs")).startswith("No files.")

@@ -46,6 +46,13 @@ def test_hits_are_grouped_by_file_and_given_as_data(searcher, context, tmp_path)
     assert not result.is_error
 
 
+def test_where_the_room_is_used_up_a_higher_limit_is_no_advice(searcher, context, tmp_path):
+    """Ours."""
+    (tmp_path / "f").write_text("needle\n" * 9)
+    small = msgspec.structs.replace(context, limits=Limits(output_bytes=60))
+    assert "there are more. Narrow path, glob or pattern." in said(grep(small, "needle"))
+
+
 def counts_files(searcher):
     """Whether files without a match are counted: ripgrep 13 does not."""
     if searcher == "built-in":

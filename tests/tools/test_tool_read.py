@@ -162,6 +162,25 @@ def test_a_folder_is_listed(tools, tmp_path):
     assert "lines 0-0 of 0" in header(tools.read(f"file://{tmp_path}/caf%E9%0A"))
 
 
+def test_entries_that_are_not_there_are_an_error(tools, tmp_path):
+    """Ours: as for lines; an empty folder has none."""
+    (tmp_path / "d").mkdir()
+    assert "entries 0-0 of 0" in header(tools.read("d"))
+    for name in "abc":
+        (tmp_path / "d" / name).touch()
+    for offset in (4, 10**19):
+        with pytest.raises(ToolError, match=rf"offset {offset} is past the end of .*, which has 3 entries"):
+            tools.read("d", offset=offset)
+
+
+def test_lines_beyond_a_large_file_are_past_its_end(tools, tmp_path):
+    """Ours: all of it was looked through, so there is nothing that sed would find."""
+    (tmp_path / "f").write_text(("x" * 1023 + "\n") * (16 * 1024 + 2))
+    with pytest.raises(ToolError, match="offset 16387 is past the end of"):
+        tools.read("f", offset=16387)
+    assert "x" * 500 in body(tools.read("f", offset=16386))
+
+
 def test_a_large_folder_is_listed_in_parts(tools, tmp_path):
     """Row F12: bounded."""
     for n in range(700):
