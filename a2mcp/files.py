@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TEMP_PREFIX: Final = ".a2mcp-"
 """How the name of every temporary file begins. Short and free of the target's name, which may fill all 255 bytes."""
 
+_FIRST_PIECE = 1 << 16
 _PIECE = 1 << 20
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
@@ -138,18 +139,22 @@ def read_up_to(descriptor: int, limit: int) -> bytes:
 
     Trusts what arrives, not ``st_size``: that is 0 in ``/proc`` and stale for a file that grows. A source that has
     nothing to give now (``EAGAIN``) counts as ended.
+
+    PERF: memory for a whole piece is taken before anything is read. A large one is mapped from the system and given
+    back each time, so a small file is not asked for with one: that took half of a ``read``.
     """
     pieces: list[bytes] = []
-    left = limit
+    left, size = limit, _FIRST_PIECE
     while left > 0:
         try:
-            piece = os.read(descriptor, min(left, _PIECE))
+            piece = os.read(descriptor, min(left, size))
         except BlockingIOError:
             break
         if not piece:
             break
         pieces.append(piece)
         left -= len(piece)
+        size = _PIECE if len(piece) == size else _FIRST_PIECE
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
