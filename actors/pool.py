@@ -22,8 +22,11 @@ MOST_WORKERS: Final = 128
 """Blocking tools at one time; more wait. A running command needs no worker."""
 IDLE_S: Final = 30.0
 CROWD: Final = 16
-"""Busy workers beyond which turns are short. PERF: with 8, sixteen clients that read files got a tenth less done; with 16,
-pings of others during the heaviest work still take 13 ms at p99."""
+"""Busy workers beyond which turns are short.
+
+PERF: with 8, sixteen clients that read files got a tenth less done; with 16, pings of others during the heaviest work
+still take 13 ms at p99.
+"""
 
 logger = logging.getLogger("a2mcp.pool")
 

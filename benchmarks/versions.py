@@ -1,14 +1,12 @@
 """``python -m benchmarks.versions COMMIT``: the code as it is here beside what it was at a commit, in one run.
 
-Both daemons run at the same time and take turns under the same loads. Exit code 1 when what is here keeps less than the
-bar of the calls that were served then.
+Both daemons run at the same time and take turns under the same loads. What is lost has to have bought something.
 """
 
 from __future__ import annotations
 
 import compileall
 import subprocess
-import sys
 import tarfile
 import tempfile
 from datetime import UTC, datetime
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
 
     from benchmarks.rounds import Findings
 
-BAR: Final = 0.9
-"""Of the calls a second at 16 clients, for each operation."""
 _GAUGES: Final = ("startup ms", "memory idle MB", "memory after load MB")
 
 
@@ -53,8 +49,6 @@ def main(*, commit: str, quick: bool, out: Path | None) -> None:
     click.echo(page)
     if out is not None:
         out.write_text(page, encoding="utf-8")
-    kept = [_kept(Medians(findings), each.name, 16) for each in operations(work)]
-    sys.exit(int(any(ratio is None or ratio < BAR for ratio in kept)))
 
 
 def _git(*words: str) -> bytes:
@@ -93,8 +87,6 @@ def _page(findings: Findings, before: Server, after: Server, client: str, names:
         "| | before | after |",
         "| --- | ---: | ---: |",
         *(f"| {name} | {medians.gauge('before', name):.1f} | {medians.gauge('after', name):.1f} |" for name in _GAUGES),
-        "",
-        f"At 16 clients {BAR:g} of the calls must be kept.",
     ]
     if findings.problems:
         lines += ["", "What went wrong:", "", *(f"- {problem}" for problem in findings.problems)]
