@@ -26,7 +26,7 @@ compiled: $(VENV)/.serve
 serve: compiled ## Run the daemon in the foreground
 	$(BIN)/a2mcp serve
 
-test: $(VENV)/.test ## Run the whole test suite
+test: $(VENV)/.test compiled ## Run the whole test suite
 	@# Most of a test is waiting, so there are more of them at a time than processors. What puts load on the machine, or
 	@# measures it, runs behind the others and by itself. Exit code 5: there is no such test.
 	@failed=0; set -x; \
