@@ -10,7 +10,9 @@ from harness import until
 from a2mcp.errors import CannotObtain
 from a2mcp.obtain.download import Download, Gates, _next
 
-QUICK = Gates(size=1 << 20, idle_s=0.3, total_s=5.0)
+QUICK = Gates(size=1 << 20, idle_s=0.3, total_s=20.0)
+"""For silence; a busy machine can be silent for so long, too."""
+PATIENT = Gates(size=1 << 20, idle_s=20.0, total_s=20.0)
 
 
 @pytest.fixture
@@ -18,7 +20,7 @@ def part(tmp_path):
     return tmp_path / "x.part"
 
 
-def fetch(url, part, gates=QUICK):
+def fetch(url, part, gates=PATIENT):
     """Run one download; returns it and everything it told."""
     told = []
     download = Download(url, part, gates, lambda done, total: told.append((done, total)))
@@ -51,9 +53,9 @@ def test_a_server_that_stalls_is_given_up_and_what_came_is_kept(assets, part):
     assets.behave(stall_after=1000)
     began = time.monotonic()
     with pytest.raises(CannotObtain, match=r"No byte of .* came for 0\.3 s"):
-        fetch(f"{assets.url}/asset", part)
+        fetch(f"{assets.url}/asset", part, QUICK)
 
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10
     assert part.read_bytes() == PROGRAM[:1000]
 
 
@@ -62,7 +64,7 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up(assets, part):
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(CannotObtain, match="No byte"):
-        fetch(f"http://127.0.0.1:{silent.getsockname()[1]}/asset", part)
+        fetch(f"http://127.0.0.1:{silent.getsockname()[1]}/asset", part, QUICK)
     assert not part.exists()
 
 
@@ -70,10 +72,10 @@ def test_a_slow_one_that_goes_on_arriving_may_take_all_the_time_and_no_more(asse
     """Seed, xfer: no wall clock over all but the last gate."""
     assets.behave(drip=0.02)
     began = time.monotonic()
-    with pytest.raises(CannotObtain, match=r"not complete after 0\.8 s"):
-        fetch(f"{assets.url}/asset", part, Gates(idle_s=0.4, total_s=0.8))
+    with pytest.raises(CannotObtain, match=r"not complete after 2\.5 s"):
+        fetch(f"{assets.url}/asset", part, Gates(idle_s=1.5, total_s=2.5))
 
-    assert 0.7 < time.monotonic() - began < 3
+    assert 2.4 < time.monotonic() - began < 10
     assert part.stat().st_size > 10
 
 
@@ -94,8 +96,8 @@ def test_a_head_that_drips_ends_at_the_last_gate(part):
         thread = threading.Thread(target=drip, args=(server,))
         thread.start()
         try:
-            with pytest.raises(CannotObtain, match=r"not complete after 0\.5 s"):
-                fetch(f"http://127.0.0.1:{server.getsockname()[1]}/asset", part, Gates(idle_s=0.3, total_s=0.5))
+            with pytest.raises(CannotObtain, match=r"not complete after 1\.5 s"):
+                fetch(f"http://127.0.0.1:{server.getsockname()[1]}/asset", part, Gates(idle_s=1.0, total_s=1.5))
         finally:
             stop.set()
             thread.join()

@@ -14,7 +14,10 @@ from a2mcp.obtain.download import Gates
 from a2mcp.obtain.pins import Pin
 from a2mcp.obtain.programs import Programs
 
-QUICK = Gates(size=1 << 20, idle_s=0.3, total_s=3.0)
+QUICK = Gates(size=1 << 20, idle_s=0.3, total_s=20.0)
+"""For silence; a busy machine can be silent for so long, too."""
+BRIEF = Gates(size=1 << 20, idle_s=20.0, total_s=1.0)
+PATIENT = Gates(size=1 << 20, idle_s=20.0, total_s=20.0)
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +29,9 @@ def empty_path(tmp_path, monkeypatch):
     return folder
 
 
-def programs(places, *, dufs="dufs", cloudflared="cloudflared", **more):
+def programs(places, *, dufs="dufs", cloudflared="cloudflared", gates=PATIENT, **more):
     settings = {"dufs": dufs, "cloudflared": cloudflared}
-    return Programs(settings, places, SystemClock(), gates=QUICK, platform="linux-x64", **more)
+    return Programs(settings, places, SystemClock(), gates=gates, platform="linux-x64", **more)
 
 
 def pin(places, assets, *, asset="dufs.tar.gz", data=None, hashed=None, member="dufs", version="0.46.0"):
@@ -176,18 +179,19 @@ def test_wrong_bytes_are_not_unpacked_and_not_kept(places, assets):
 
 
 @pytest.mark.parametrize(
-    ("how", "text"),
+    ("how", "gates", "text"),
     [
-        ({"stall_after": 50}, "No byte"), ({"drip": 0.02}, "not complete after"), ({"announce": 1 << 21}, "larger than"),
-        ({"stop_after": 50}, "could not be fetched"), ({"status": 404}, "answered 404"),
+        ({"stall_after": 50}, QUICK, "No byte"), ({"drip": 0.02}, BRIEF, "not complete after"),
+        ({"announce": 1 << 21}, PATIENT, "larger than"), ({"stop_after": 50}, PATIENT, "could not be fetched"),
+        ({"status": 404}, PATIENT, "answered 404"),
     ],
 )  # fmt: skip
-def test_a_download_that_fails_installs_nothing_and_names_the_ways(places, assets, how, text):
+def test_a_download_that_fails_installs_nothing_and_names_the_ways(places, assets, how, gates, text):
     """X14: slow, stalled, oversize, truncated."""
     pin(places, assets)
     assets.behave(**how)
     with pytest.raises(CannotObtain, match=text) as caught:
-        programs(places).obtain("dufs")
+        programs(places, gates=gates).obtain("dufs")
     assert "PATH" in caught.value.hint
     assert not (places.folder / "dufs").exists()
     assert not places.record.exists()
