@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from a2mcp.audit.verify import Report
 
-MOMENTS = of(20, 200)
+MOMENTS = of(12, 200)
 LONGEST_S = 0.5
 CALLERS = 6
 MOST = 40
