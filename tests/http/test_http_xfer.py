@@ -749,7 +749,8 @@ def test_no_descriptor_is_left_open(served):
             sock.sendall(
                 f"GET /xfer/data.bin HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
             )
-    until(lambda: settled() == before, "as many descriptors as before")
+    # The first answer may have been there before its file was closed; whatever stays open does so five times.
+    until(lambda: settled() <= before, "no more descriptors than before")
 
 
 def test_a_share_of_a_missing_or_odd_path_says_why(tmp_path):
