@@ -25,7 +25,7 @@ CROWD: Final = 16
 """Busy workers beyond which turns are short.
 
 PERF: with 8, sixteen clients that read files got a tenth less done; with 16, pings of others during the heaviest work
-still take 13 ms at p99.
+still take 12 to 19 ms at p99.
 """
 
 logger = logging.getLogger("a2mcp.pool")
