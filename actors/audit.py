@@ -250,6 +250,11 @@ def record(  # noqa: PLR0913  # The record, and what comes after it.
     audit.insist(Event(tool, session_id, args, then, message))
 
 
+def settle(audit: Ref[Command]) -> None:
+    """Wait until what was recorded so far is in the log, five seconds at most: a log holds up nothing for ever."""
+    audit.settle(timeout=5)
+
+
 def counts(audit: Ref[Command]) -> Counts:
     """Ask what became of the records so far."""
     return audit.ask(GetCounts(), timeout=5)

@@ -226,9 +226,10 @@ class Deskwork:
         return tuple(deque((call for call in found if _is_wanted(call, wanted)), maxlen=max(0, wanted.last)))
 
     def record(self, action: str, **more: Any) -> None:
-        """Leave a trace of what the operator did; of a rotation never the token."""
+        """Leave a trace of what the operator did, before that is answered; of a rotation never the token."""
         facts = {name: value for name, value in more.items() if value is not None}
         audit.record(self._system.refs.audit, "operator", None, {"action": action, **facts})
+        audit.settle(self._system.refs.audit)
 
 
 def _logged(call: Logged) -> AuditCall:

@@ -158,3 +158,8 @@ class Ref(Generic[M]):
         answer: pykka.Future[Any] = pykka.ThreadingFuture()
         self.mailbox.offer(Question(message, answer))
         return cast("R", answer.get(timeout=timeout))
+
+    def settle(self, *, timeout: float) -> None:
+        """Wait until what was told so far is handled: at most ``timeout`` seconds, and not for a full mailbox."""
+        with contextlib.suppress(Busy, pykka.Timeout):
+            self.ask(Ping(), timeout=timeout)

@@ -197,7 +197,27 @@ def test_a_dying_writer_writes_nothing_twice_and_keeps_no_answer_back(desk: Desk
     desk.launch()
     desk.settle()
     assert desk.phases[1:] == [("start", first.call_id), ("done", second.call_id)]
-    assert [run.number for run in executor.told] == [1]
+    assert [run.number for run in executor.heard()] == [1]
+
+
+def test_who_settles_goes_on_when_what_was_recorded_is_in_the_log(desk: Desk) -> None:
+    """Ours: what the operator did is in the log when that is answered; the disk decides when."""
+    desk.journal.go.clear()
+    audit.record(desk.ref, "operator", None, {"action": "cancel"})
+    seen: list[int] = []
+
+    def settle() -> None:
+        audit.settle(desk.ref)
+        seen.append(len(desk.phases))
+
+    settling = threading.Thread(target=settle)
+    settling.start()
+    assert desk.journal.entered.wait(WAIT_S)
+    assert settling.is_alive()
+    desk.journal.go.set()
+    settling.join(WAIT_S)
+
+    assert seen == [1]
 
 
 def test_a_response_is_sent_even_when_its_record_cannot_be_made(desk: Desk) -> None:

@@ -246,6 +246,15 @@ def test_an_ask_gives_up_after_its_time() -> None:
     held.let_go()
 
 
+def test_who_settles_waits_for_no_actor_that_is_stuck_or_full() -> None:
+    """Ours: what only wants to see the effect of what it told does not wait for ever."""
+    held = Held(Doer.mailbox_for("Slow"))
+    held.ref.settle(timeout=0.01)
+    held.let_go()
+
+    Ref[Any](Mailbox("Full", 0)).settle(timeout=WAIT_S)
+
+
 def test_a_message_whose_failing_fails_does_not_hurt_the_actor(doer: Doer, caplog: pytest.LogCaptureFixture) -> None:
     """Ours: the rim's own rim."""
 
