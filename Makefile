@@ -26,11 +26,13 @@ compiled: $(VENV)/.serve
 serve: compiled ## Run the daemon in the foreground
 	$(BIN)/a2mcp serve
 
+# Where no bytecode is written, each worker would compile every test.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test compiled ## Run the whole test suite
-	@# Most of a test is waiting, so there are more of them at a time than processors. What puts load on the machine, or
-	@# measures it, runs behind the others and by itself. Exit code 5: there is no such test.
+	@# One lane after the other, and in each as many at a time as it bears. Exit code 5: there is no such test in it.
 	@failed=0; set -x; \
-	$(BIN)/python -m pytest -n 4 -m "not alone" $(ARGS) || [ $$? = 5 ] || failed=1; \
+	$(BIN)/python -m pytest -n 4 -m light $(ARGS) || [ $$? = 5 ] || failed=1; \
+	$(BIN)/python -m pytest -n 2 -m heavy $(ARGS) || [ $$? = 5 ] || failed=1; \
 	$(BIN)/python -m pytest -n 0 -m alone $(ARGS) || [ $$? = 5 ] || failed=1; \
 	{ set +x; } 2>/dev/null; exit $$failed
 

@@ -26,16 +26,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-ALONE = ("soak/", "faults/", "hostile/test_hostile_ping.py")
-"""Of these nothing runs beside others: one puts on the load at which the other misses its deadline."""
+LANES = {"alone": ("soak/", "hostile/test_hostile_ping.py"), "heavy": ("faults/",)}
+"""What puts on the load at which others miss their deadlines, or misses its own. All else is in the lane ``light``."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the files of other lanes unread: to read every test takes seconds, and for each worker again."""
+    lane = config.getoption("markexpr")
+    if lane not in {*LANES, "light"} or collection_path.is_dir():
+        return None
+    return True if _lane_of(collection_path) != lane else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what must run by itself."""
-    here = Path(__file__).parent
+    """Mark each test with its lane."""
     for item in items:
-        if item.path.relative_to(here).as_posix().startswith(ALONE):
-            item.add_marker(pytest.mark.alone)
+        item.add_marker(_lane_of(item.path))
+
+
+def _lane_of(file: Path) -> str:
+    name = file.relative_to(Path(__file__).parent).as_posix()
+    return next((lane for lane, files in LANES.items() if name.startswith(files)), "light")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from a2mcp.protocol.exchange import Exchange
 from a2mcp.tools.call import Call
 from a2mcp.types import SessionId, new_call_id
 from actors.kit import Actor, launch
-from actors.ref import Mailbox, Message, Ref
+from actors.ref import Mailbox, Message, Ping, Ref
 
 if TYPE_CHECKING:
     from a2mcp.protocol.response import Response
@@ -116,17 +116,24 @@ class Ear:
     """A running recorder, and what it has heard."""
 
     def __init__(self, name: str = "Recorder") -> None:
-        self.told: list[Any] = []
+        self._told: list[Any] = []
         self._changed = threading.Condition()
-        self.ref: Ref[Any] = launch(Recorder(Recorder.mailbox_for(name), self.told, self._changed))
+        self.ref: Ref[Any] = launch(Recorder(Recorder.mailbox_for(name), self._told, self._changed))
 
     def wait_for(self, kind: type[Message], count: int = 1) -> list[Any]:
+        """Those of a kind, as soon as there are so many."""
+
         def heard() -> list[Any]:
-            return [message for message in self.told if isinstance(message, kind)]
+            return [message for message in self._told if isinstance(message, kind)]
 
         with self._changed:
-            assert self._changed.wait_for(lambda: len(heard()) >= count, WAIT_S), self.told
+            assert self._changed.wait_for(lambda: len(heard()) >= count, WAIT_S), self._told
         return heard()
+
+    def heard(self) -> list[Any]:
+        """Whatever was sent until now; what still lies in the mailbox is read first."""
+        self.ref.ask(Ping(), timeout=WAIT_S)
+        return self._told
 
 
 def exchange(session: str | None = "s", request_id: bytes = b"1", reply: Reply | None = None) -> tuple[Exchange, Reply]:

@@ -60,7 +60,7 @@ def test_a_call_waits_until_the_operator_allows_it(door: Door) -> None:
     call = door.hold()
     (seen,) = gate.waiting(door.ref)
     assert (seen.tool, seen.args, seen.call_id) == ("bash", '{"command":"ls"}', call.call_id)
-    assert door.executor.told == []
+    assert door.executor.heard() == []
 
     assert gate.answer(door.ref, seen.id, YES).counted
 

@@ -87,7 +87,7 @@ def test_a_call_of_no_session_is_answered_and_not_recorded(desk: Desk) -> None:
     desk.ref.tell(Admit(call))
 
     assert reply.response.status == 404
-    assert desk.audit.told == []
+    assert desk.audit.heard() == []
 
 
 def test_a_full_table_forgets_the_least_recently_seen(desk: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,30 +19,27 @@ from operations import ASKS_FIRST, SMALL_LOG
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_TOLD = pytest.StashKey[dict[str, dict[str, int]]]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the place for what became of the faults."""
-    config.stash[_TOLD] = {}
+FAULTS = "faults"
+"""The property of a report that says what became of them. Reports come from other processes, too."""
 
 
 @pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Callable[[dict[str, int]], None]:
+def tell(record_property: Callable[[str, object], None]) -> Callable[[dict[str, int]], None]:
     """Say how often each outcome came; told at the end."""
-
-    def told(outcomes: dict[str, int]) -> None:
-        request.config.stash[_TOLD][request.node.name] = outcomes
-
-    return told
+    return partial(record_property, FAULTS)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what became of the faults."""
-    told = config.stash[_TOLD]
+    told = [
+        (report.nodeid.rpartition("::")[2], outcomes)
+        for report in terminalreporter.getreports("passed")
+        for name, outcomes in report.user_properties
+        if (report.when, name) == ("call", FAULTS)
+    ]
     if told:
         terminalreporter.section("faults")
-    for name, outcomes in told.items():
+    for name, outcomes in told:
         parts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
         terminalreporter.write_line(f"{name}: {sum(outcomes.values())} faults: {parts}")
 
