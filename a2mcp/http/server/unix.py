@@ -7,6 +7,7 @@ Its app may wait for actors, so it must not run in the loop of the main server; 
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 THREADS: Final = 2
 STOP_S: Final = 1.0
 
+logger = logging.getLogger("a2mcp.operator.threads")
+# That a question waits for its turn, or is still being answered at the end, is nothing that the operator must know of.
+logger.setLevel(logging.ERROR)
+
 
 class OperatorServer:
     """Serves an app on a bound Unix socket until stopped."""
@@ -35,10 +40,15 @@ class OperatorServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more questions, but let one that is being answered finish. The thread ends with the process."""
-        # Its answer wakes the loop, which must still be there: `a2mcp stop` is such a question.
-        self._server.task_dispatcher.shutdown(cancel_pending=False, timeout=STOP_S)
-        self._server.trigger.pull_trigger(self._server.close)
+        """Take no more questions, but let those that are being answered finish, for a moment.
+
+        Where that is too short for one, the thread of its answer and the loop end with the process.
+        """
+        dispatcher = self._server.task_dispatcher
+        # An answer wakes the loop, which must still be there: `a2mcp stop` is such a question.
+        dispatcher.shutdown(cancel_pending=False, timeout=STOP_S)
+        if not dispatcher.threads:
+            self._server.trigger.pull_trigger(self._server.close)
 
     def _run(self) -> None:
         # The listening socket was closed under the loop: this is how it ends.
@@ -55,6 +65,7 @@ class _Server(UnixWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         adj = Adjustments(threads=THREADS, asyncore_use_poll=True, clear_untrusted_proxy_headers=False, ident=None)
         info = (sock.family, sock.type, sock.proto, sock.getsockname())
         super().__init__(app, _sock=sock, adj=adj, bind_socket=False, sockinfo=info)
+        self.task_dispatcher.logger = self.task_dispatcher.queue_logger = logger
 
     def readable(self) -> bool:
         """Whether to watch for new connections."""
