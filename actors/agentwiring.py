@@ -62,7 +62,7 @@ def agent_sessions_for(setup: Setup, refs: Refs, front: Front) -> AgentSessions:
     )
     ref = refs.agents
     return AgentSessions(
-        transcripts=Transcripts(setup.home.agents, clock),
+        transcripts=Transcripts(setup.home.agents, clock, kept_bytes=settings.kept_bytes),
         services=services,
         most=settings.running,
         away=Keeper(

@@ -172,6 +172,7 @@ _SECTIONS: Final[dict[str, tuple[dict[str, Check], Callable[..., Any]]]] = {
             "retries": checks.integer(0, 10),
             "budget_tokens": checks.or_none(checks.integer(0, 10**12)),
             "budget_requests": checks.or_none(checks.integer(0, 10**9)),
+            "kept_bytes": checks.integer(MIB, 1024 * GIB),
         },
         AgentSettings,
     ),

@@ -20,3 +20,5 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of one day, both kinds together."""
     budget_requests: int | None = None
     """Requests of one day."""
+    kept_bytes: int = 1 << 30
+    """What all transcripts may take on disk."""

@@ -16,7 +16,7 @@ from a2mcp import database as databases
 from a2mcp.clock import iso
 from a2mcp.errors import CannotKeep
 from a2mcp.inference.ledger import Spent
-from a2mcp.inference.transcript import Entry, Kind, Outcome, Session, State
+from a2mcp.inference.transcript import MAIN, Entry, Kind, Outcome, Session, State
 
 if TYPE_CHECKING:
     import sqlite3
@@ -67,11 +67,14 @@ class Transcripts:
     Args:
         path: the file; its folder must exist.
         clock: for the day on which something was spent.
+        kept_bytes: what all of them may take. Over it, sessions are forgotten in which no turn goes on, and then the
+            older half of what the host has told the session ``main``, again and again.
     """
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock, *, kept_bytes: int) -> None:
         self._path = path
         self._clock = clock
+        self._kept_bytes = kept_bytes
         self._database: sqlite3.Connection | None = None
         self._looked_over = False
         """Whether what a killed daemon left has been ended. Opened anew, the file may have turns that go on."""
@@ -153,6 +156,20 @@ class Transcripts:
         self._spend(database, happened.spent)
         if new:
             _forget_old(database)
+        if _used_bytes(database) > self._kept_bytes:
+            self._make_room(database, session.id)
+
+    def _make_room(self, database: sqlite3.Connection, busy: SessionId) -> None:
+        for facts in database.execute("SELECT facts FROM sessions ORDER BY updated").fetchall():
+            session = _session(facts[0])
+            if session.id not in (MAIN, busy) and session.state is State.IDLE:
+                _forget(database, session.id)
+                if _used_bytes(database) <= self._kept_bytes:
+                    return
+        while _used_bytes(database) > self._kept_bytes:
+            database.execute(_FORGET_HALF, (MAIN,))
+            if not database.execute("SELECT changes()").fetchone()[0]:
+                return  # The rest is what goes on now, and what its provider needs to go on.
 
     def _spend(self, database: sqlite3.Connection, spent: Spent) -> None:
         if spent == Spent():
@@ -202,6 +219,9 @@ class Transcripts:
 
 _FACTS: Final = "SELECT facts FROM sessions WHERE id = ?"
 _SPENT: Final = "SELECT spent FROM days WHERE day = ?"
+_FORGET_HALF: Final = """
+DELETE FROM entries WHERE session = ?1 AND seq <= (SELECT (min(seq) + max(seq)) / 2 FROM entries WHERE session = ?1)
+"""
 
 
 def _interrupted(session: Session, now: str, why: str) -> Happened:
@@ -213,10 +233,20 @@ def _interrupted(session: Session, now: str, why: str) -> Happened:
 
 
 def _forget_old(database: sqlite3.Connection) -> None:
-    query = "SELECT id FROM sessions WHERE id != 'main' ORDER BY updated DESC LIMIT -1 OFFSET ?"
-    for (session,) in database.execute(query, (KEEP,)).fetchall():
-        for table, column in (("sessions", "id"), ("entries", "session"), ("messages", "session")):
-            database.execute(f"DELETE FROM {table} WHERE {column} = ?", (session,))  # noqa: S608 - our own names
+    query = "SELECT id FROM sessions WHERE id != ? ORDER BY updated DESC LIMIT -1 OFFSET ?"
+    for (session,) in database.execute(query, (MAIN, KEEP)).fetchall():
+        _forget(database, session)
+
+
+def _forget(database: sqlite3.Connection, session: SessionId) -> None:
+    for table, column in (("sessions", "id"), ("entries", "session"), ("messages", "session")):
+        database.execute(f"DELETE FROM {table} WHERE {column} = ?", (session,))  # noqa: S608 - our own names
+
+
+def _used_bytes(database: sqlite3.Connection) -> int:
+    """What is in the file; what was deleted leaves pages to be used again, and the file as long as it was."""
+    pages = databases.one(database, "PRAGMA page_count") - databases.one(database, "PRAGMA freelist_count")
+    return int(pages * databases.one(database, "PRAGMA page_size"))
 
 
 def _refused(cause: Exception) -> CannotKeep:

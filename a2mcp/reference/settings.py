@@ -50,6 +50,8 @@ _PURPOSE: Final = {
     "agent.budget_tokens": "Tokens, of both kinds together, that the agent may use on one day (UTC); then none is made "
     "until the next. `null` for no limit.",
     "agent.budget_requests": "The same for requests, for providers that count no tokens.",
+    "agent.kept_bytes": "What all transcripts may take on disk. Over it, the sessions that have been still for longest "
+    "are forgotten, and the oldest of what `main` was told.",
     "approval.mode": "What is asked about when a tool has no rule: nothing (`yolo`), what changes or executes "
     "(`write`), everything (`always-ask`).",
     "approval.tools": "A rule by tool name: `allow`, `deny` or `prompt`. It wins over the mode.",

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+MOST_BYTES = 1 << 20
+
+
 class Clock:
     def now(self) -> datetime:
         return datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -39,13 +42,13 @@ def entry(seq: int) -> Entry:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[Transcripts]:
-    made = Transcripts(tmp_path / "agents.db", Clock())
+    made = Transcripts(tmp_path / "agents.db", Clock(), kept_bytes=MOST_BYTES)
     yield made
     made.close()
 
 
 def again(tmp_path: Path) -> Transcripts:
-    return Transcripts(tmp_path / "agents.db", Clock())
+    return Transcripts(tmp_path / "agents.db", Clock(), kept_bytes=MOST_BYTES)
 
 
 def test_nothing_is_made_by_looking(kept: Transcripts, tmp_path: Path) -> None:
@@ -115,6 +118,36 @@ def test_the_sessions_that_were_still_for_longest_are_forgotten_but_never_main(
     assert [one.id for one in kept.sessions()] == ["a15", "a14", "a13", MAIN]
     assert kept.window(SessionId("a10"), 0, 10) == []
     assert kept.history(SessionId("a10")) == []
+
+
+def test_what_takes_too_much_room_is_forgotten_but_nothing_that_goes_on(kept: Transcripts, tmp_path: Path) -> None:
+    """Issue 5, item 6: a total size, the oldest first; never a turn that goes on, nor the one that is written."""
+    long = tuple(replace(entry(seq), text="x" * 10_000) for seq in range(1, 11))
+    running = replace(session("a01", "2026-11-01T00:00:00.000Z"), state=State.RUNNING)
+    kept.keep(Happened(session=running, entries=long))
+    for day in range(10, 29):
+        facts = session(f"a{day}", f"2026-11-{day}T00:00:00.000Z")
+        kept.keep(Happened(session=facts, entries=long, messages=(b"{}",)))
+
+    names = [one.id for one in kept.sessions()]
+    assert names[0] == "a28"
+    assert names[-1] == "a01"
+    assert names[:-1] == [f"a{day}" for day in range(28, 29 - len(names), -1)]
+    assert 5 < len(names) < 10, "about a hundred kilobytes each, of a megabyte"
+    assert kept.window(SessionId("a10"), 0, 10) == []
+    assert (tmp_path / "agents.db").stat().st_size < 1.2 * MOST_BYTES
+
+
+def test_of_what_the_host_has_told_the_newest_is_kept(kept: Transcripts, tmp_path: Path) -> None:
+    """Ours: the session ``main`` is never forgotten, so what it has been told must not grow for ever."""
+    for seq in range(1, 301):
+        facts = replace(session(MAIN), entries=seq)
+        kept.keep(Happened(session=facts, entries=(replace(entry(seq), text="x" * 10_000),)))
+
+    numbers = [one.seq for one in kept.window(MAIN, 0, 1000)]
+    assert numbers == list(range(301 - len(numbers), 301))
+    assert len(numbers) > 30
+    assert (tmp_path / "agents.db").stat().st_size < 1.2 * MOST_BYTES
 
 
 def test_what_is_no_database_of_ours_is_set_aside_and_said(kept: Transcripts, tmp_path: Path) -> None:
