@@ -206,7 +206,9 @@ class Deskwork:
 
     def stop_share(self) -> bool:
         """End the share; False when there is none."""
-        return xfer.stop(self._system.refs.xfer)
+        stopped = xfer.stop(self._system.refs.xfer)
+        audit.settle(self._system.refs.audit)
+        return stopped
 
     def doctor(self) -> tuple[Finding, ...]:
         """Look for what is wrong, as ``a2mcp doctor`` does from outside."""

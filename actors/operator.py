@@ -208,7 +208,10 @@ class Operator(Deskwork):
         Raises:
             CannotDeny: it was not turned.
         """
-        inference.switch_for_operator(self._system.refs.inference, enabled=enabled)
+        try:
+            inference.switch_for_operator(self._system.refs.inference, enabled=enabled)
+        finally:  # What was refused is on record, too.
+            audit.settle(self._system.refs.audit)
         return self.host_llm()
 
     def programs(self) -> tuple[ProgramFacts, ...]:

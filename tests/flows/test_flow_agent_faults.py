@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from agents import KEY, OTHER, hosting, needs_agent
+from harness import until
 from sink import serving
 from sink_wires import Cut, Garbage, Refuse, Say, Use, use
 
@@ -228,7 +229,7 @@ def test_without_the_extra_nothing_is_offered_and_the_log_says_what_to_install(t
 
         assert "read" in names
         assert not [name for name in names if name.startswith("agent_")]
-        assert "a2mcp[agent]" in agents.daemon.stderr
+        until(lambda: "a2mcp[agent]" in agents.daemon.stderr, what="what to install")
 
 
 def test_transcripts_that_cannot_be_written_refuse_the_run(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def test_a_turn_that_a_killed_daemon_left_is_interrupted(tmp_path: Path) -> None
     with hosting(tmp_path, use("bash", command="sleep 600"), Say("Back.")) as agents:
         session = agents.run(wait=0)["structuredContent"]["session"]
         until(lambda: agents.records("bash", session), what="the command")
+        until(lambda: len(agents.entries(session)) == 2, what="the call in the transcript")
         agents.daemon.process.kill()
         agents.daemon.process.wait()
         agents.daemon.process.stdout.close()  # type: ignore[union-attr]

@@ -171,14 +171,14 @@ def test_the_setting_decides_the_start_and_nothing_of_the_switch_is_kept(tmp_pat
     daemon = Daemon(tmp_path / "home", settings={"host_llm": "deny"}).start()
     try:
         written = {path.name: path.read_bytes() for path in daemon.home.glob("*.y*ml")}
-        assert "[a2mcp] takeover armed" in daemon.stderr
+        until(lambda: "[a2mcp] takeover armed" in daemon.stderr, what="the takeover")
         assert records(daemon) == []
         assert daemon.client().post({"enabled": True}, "/host-llm").json == stands(True)
         assert json.loads((daemon.home / "a2mcp.json").read_text())["host_llm"] == "deny"
         assert {path.name: path.read_bytes() for path in daemon.home.glob("*.y*ml")} == written
         assert daemon.stop() == 0
         daemon.start()
-        assert daemon.stderr.count("[a2mcp] takeover armed") == 2
+        until(lambda: daemon.stderr.count("[a2mcp] takeover armed") == 2, what="the takeover")
     finally:
         daemon.kill()
 
@@ -187,7 +187,8 @@ def test_a_start_that_cannot_deny_says_so_and_serves(tmp_path):
     """Source: seed: refused at the start: recorded with sid null, on stderr, and the daemon tells the truth."""
     put(tmp_path / "home", BEYOND)
     with running(tmp_path / "home", settings={"host_llm": "deny"}) as daemon:
-        assert f"[a2mcp] warning: {REASON}" in daemon.stderr
+        until(lambda: f"[a2mcp] warning: {REASON}" in daemon.stderr, what="the warning")
+        until(lambda: records(daemon), what="its record")
         assert records(daemon) == [(None, {"enabled": False, "error": REASON})]
         assert daemon.client().post({"enabled": True}, "/host-llm").json == stands(True)
 

@@ -69,7 +69,8 @@ def test_a_call_in_flight_finishes_and_nobody_new_comes_in(daemon: Daemon) -> No
     until(lambda: refuses_connections(daemon), what="a refused connection", seconds=2)
     assert not call.over
     assert daemon.process.poll() is None
-    assert "[a2mcp] waiting up to 30 s for 1 call; a second signal (Ctrl-C) ends it\n" in daemon.stderr
+    line = "[a2mcp] waiting up to 30 s for 1 call; a second signal (Ctrl-C) ends it\n"
+    until(lambda: line in daemon.stderr, what="word of it")
     facts = json.loads(daemon.cli("status", "--json").stdout)
     # A command whose call still waits for it is no job yet.
     assert (facts["stopping"], facts["calls_in_flight"], facts["jobs_running"]) == (True, 1, 0)
