@@ -208,7 +208,7 @@ def test_every_field_has_a_dotted_name():
     assert schema.field_names() == (
         "port", "host", "token", "host_llm", "allowed_hosts", "cwd", "drain_s", "one_processor",
         "agent.wake", "agent.running", "agent.steps", "agent.retries", "agent.budget_tokens", "agent.budget_requests",
-        "approval.mode", "approval.tools",
+        "agent.kept_bytes", "approval.mode", "approval.tools",
         "approval.ask_caller", "approval.timeout_s", "audit.sync", "audit.bytes",
         "limits.in_flight", "limits.in_flight_each", "limits.connections", "limits.unauthenticated", "limits.sessions",
         "limits.body_bytes", "limits.mcp_body_bytes", "limits.output_bytes", "limits.jobs", "limits.job_bytes", "limits.kept_jobs", "limits.kept_bytes",
