@@ -168,7 +168,8 @@ def test_a_background_process_that_the_system_does_not_let_us_watch_is_looked_at
     shell.until(lambda: shell.jobs("list").structured["jobs"][0]["state"] == "ended")
     assert job is not None
     assert refused
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    # Fewer, if the first command had not closed all of its own when they were counted.
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
     assert "internal error" not in caplog.text
 
 
