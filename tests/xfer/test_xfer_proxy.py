@@ -123,7 +123,8 @@ def test_a_redirect_is_passed_on_and_not_followed(dufs):
     assert (head.status, head.reason) == (302, "Found")
     assert ("Location", "https://evil.example/x") in head.headers
     # By name: whom the test before has left may be noted only now.
-    assert [note["target"] for note in dufs.fake.notes("requests") if "redirect" in note["target"]] == ["/xfer/redirect"]
+    targets = [note["target"] for note in dufs.fake.notes("requests")]
+    assert [target for target in targets if "redirect" in target] == ["/xfer/redirect"]
 
 
 def test_headers_of_one_connection_and_of_the_credentials_stay_behind(dufs):
@@ -209,13 +210,13 @@ def test_an_exchange_can_be_ended_from_elsewhere(dufs):
 
     def ask():
         try:
-            exchange.ask(Request("GET", "/xfer/never", ()))
+            exchange.ask(Request("GET", "/xfer/never?aborted", ()))
         except Unreachable as error:
             seen.put(error)
 
     thread = threading.Thread(target=ask)
     thread.start()
-    until(lambda: any("never" in note["target"] for note in dufs.fake.notes("requests")), what="the request")
+    until(lambda: any("aborted" in note["target"] for note in dufs.fake.notes("requests")), what="the request")
     exchange.abort()
     seen.get(timeout=5)
     thread.join(5)
