@@ -219,8 +219,9 @@ class Transcripts:
 
 _FACTS: Final = "SELECT facts FROM sessions WHERE id = ?"
 _SPENT: Final = "SELECT spent FROM days WHERE day = ?"
+# Never the newest entry: it may be of this very step.
 _FORGET_HALF: Final = """
-DELETE FROM entries WHERE session = ?1 AND seq <= (SELECT (min(seq) + max(seq)) / 2 FROM entries WHERE session = ?1)
+DELETE FROM entries WHERE session = ?1 AND seq <= (SELECT (min(seq) + max(seq) - 1) / 2 FROM entries WHERE session = ?1)
 """
 
 

@@ -150,6 +150,15 @@ def test_of_what_the_host_has_told_the_newest_is_kept(kept: Transcripts, tmp_pat
     assert (tmp_path / "agents.db").stat().st_size < 1.2 * MOST_BYTES
 
 
+def test_what_is_kept_now_is_kept_even_where_it_takes_all_the_room(kept: Transcripts) -> None:
+    """Ours: a limit is no reason to lose what has just happened."""
+    for seq in (1, 2):
+        facts = replace(session(MAIN), entries=seq)
+        kept.keep(Happened(session=facts, entries=(replace(entry(seq), text="x" * 2 * MOST_BYTES),)))
+
+    assert [one.seq for one in kept.window(MAIN, 0, 10)] == [2]
+
+
 def test_what_is_no_database_of_ours_is_set_aside_and_said(kept: Transcripts, tmp_path: Path) -> None:
     """Ours: the first who meets it is told, the next goes on."""
     (tmp_path / "agents.db").write_bytes(b"nothing that SQLite knows " * 100)
