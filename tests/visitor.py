@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 from harness import Answer, Client, Daemon
+from watchers import operator
 
 
 def link_of(daemon: Daemon) -> str:
-    """A fresh link."""
-    return daemon.cli("ui", "--print").stdout.strip()
+    """A fresh link, as ``a2mcp ui`` asks for one."""
+    return str(operator(daemon, "POST", "/page")[1]["url"])
 
 
 class Visitor:

@@ -31,10 +31,18 @@ OTHER = "anthropic/m"
 """The model that is not the default, in the other wire format."""
 
 
-def models(sink: Sink, *, key: str = KEY) -> str:
-    """The operator's file: the one provider, in both of its formats."""
-    row = {"baseUrl": sink.url, "apiKey": key, "models": [{"id": "m", "input": ["text", "image"]}]}
-    return json.dumps({"providers": {"openai": {"api": OPENAI, **row}, "anthropic": {"api": ANTHROPIC, **row}}})
+def models(sink: Sink, *, key: str = KEY, keys: dict[str, str] | None = None) -> str:
+    """The operator's file: the one provider, in both of its formats.
+
+    Args:
+        sink: the provider.
+        key: what it takes.
+        keys: further names for it, each with a key of its own.
+    """
+    row = {"baseUrl": sink.url, "models": [{"id": "m", "input": ["text", "image"]}]}
+    providers = {"openai": {"api": OPENAI, "apiKey": key, **row}, "anthropic": {"api": ANTHROPIC, "apiKey": key, **row}}
+    more = {name: {"api": OPENAI, "apiKey": other, **row} for name, other in (keys or {}).items()}
+    return json.dumps({"providers": providers | more})
 
 
 class Agents:
@@ -97,15 +105,26 @@ def hosting(
     home: Path,
     *script: Step | Callable[[Asked], Step],
     key: str = KEY,
+    keys: dict[str, str] | None = None,
     settings: dict[str, Any] | None = None,
     argv: list[str] | None = None,
 ) -> Iterator[Agents]:
     """A daemon with an agent for the length of a block."""
     with serving(*script) as sink:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (home / "models.yml").write_text(models(sink, key=key))
+        (home / "models.yml").write_text(models(sink, key=key, keys=keys))
         (home / "models.yml").chmod(0o600)
         with running(home, settings=settings or {}, argv=argv) as daemon:
             agents = Agents(daemon, sink)
             yield agents
             agents.close()
+
+
+def background(caller: Asker, command: str) -> str:
+    """Start a job; its id."""
+    return str(caller.call("bash", command=command, wait=0)["structuredContent"]["jobId"])
+
+
+def notices(agents: Agents) -> list[str]:
+    """What the Main session was told."""
+    return [entry["text"] for entry in agents.entries("main") if entry["kind"] == "notice"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agents import KEY, OTHER, hosting, needs_agent
+from agents import KEY, OTHER, background, hosting, needs_agent, notices
 from asker import Asker
 from harness import running, until
 from sink_wires import USED, Hang, Say, Use, use
@@ -75,29 +74,6 @@ def test_the_agent_is_offered_the_hosts_tools_but_none_that_begins_agents(agents
 
     assert {"read", "bash", "jobs", "agent_answer"} <= set(offered)
     assert [name for name in offered if name.startswith("agent_")] == ["agent_answer"]
-
-
-def test_a_call_of_the_agent_waits_at_the_gate_for_the_operator(tmp_path: Path) -> None:
-    """Source: issue, point 2: the same gate; the operator's word decides, and the model is told it."""
-    settings = {"approval": {"mode": "write", "tools": {"agent_run": "allow"}}}
-    step = use("write", path=str(tmp_path / "new.txt"), content="x")
-    with hosting(tmp_path / "home", step, Say("Tried."), settings=settings) as agents:
-        session = agents.run(wait=0)["structuredContent"]["session"]
-        (waiting,) = until(lambda: approvals(agents), what="an approval", seconds=60)
-        assert (waiting["tool"], waiting["client"], waiting["session_id"]) == ("write", "agent", session)
-        assert not (tmp_path / "new.txt").exists()
-        assert agents.sink.count == 1
-
-        agents.daemon.cli("deny", waiting["id"], "--reason", "not there")
-        agents.call("agent_wait", session=session)
-
-        assert "not there" in agents.sink.asked[1].said
-        assert not (tmp_path / "new.txt").exists()
-
-
-def approvals(agents: Agents) -> list[dict[str, Any]]:
-    """The calls that wait for the operator."""
-    return list(json.loads(agents.daemon.cli("approvals", "--json").stdout))
 
 
 def test_without_a_model_no_agent_is_offered_and_with_one_it_is(tmp_path: Path) -> None:
@@ -224,18 +200,34 @@ def test_a_question_that_is_forgotten_is_asked_once_more_and_then_given_up(agent
     assert "no answer yet" in agents.sink.asked[2].said
 
 
-def test_transcripts_outlive_the_daemon(tmp_path: Path) -> None:
-    """Source: issue, point 2: durable, survive a restart."""
-    with hosting(tmp_path, Say("Blue."), Say("I said blue.")) as agents:
-        session = agents.run("Name a colour.")["structuredContent"]["session"]
-        before = agents.entries(session)
-        agents.daemon.stop()
-        agents.daemon.start()
+def test_the_end_of_a_job_is_told_and_costs_nothing_unless_it_is_wanted(agents: Agents) -> None:
+    """Source: issue, point 3: told; default off."""
+    connections, before = agents.sink.connections, len(notices(agents))
+    job = background(agents.caller(), "exit 3")
+    until(lambda: len(notices(agents)) > before, what="the notice")
+    (told,) = notices(agents)[before:]
 
-        assert agents.entries(session) == before
-        assert "pydantic_core" not in maps(agents)
-        agents.call("agent_continue", session=session, prompt="Which?")
-        assert "Name a colour." in agents.sink.asked[1].said
+    assert told.startswith(f"Job {job} (exit 3) has ended: ")
+    assert "3" in told.rpartition(":")[2]
+    assert agents.sink.connections == connections
+    agents.call("agent_continue", session="main", prompt="What is new?")
+    assert job in agents.sink.asked[0].said
+    agents.call("agent_continue", session="main", prompt="And now?")
+    assert agents.sink.asked[1].said.count(job) == 1, "told once"
+
+
+def test_transcripts_outlive_the_daemon(agents: Agents) -> None:
+    """Source: issue, point 2: durable, survive a restart."""
+    agents.script(Say("Blue."), Say("I said blue."))
+    session = agents.run("Name a colour.")["structuredContent"]["session"]
+    before = agents.entries(session)
+    agents.daemon.stop()
+    agents.daemon.start()
+
+    assert agents.entries(session) == before
+    assert "pydantic_core" not in maps(agents)
+    agents.call("agent_continue", session=session, prompt="Which?")
+    assert "Name a colour." in agents.sink.asked[1].said
 
 
 def maps(agents: Agents) -> str:

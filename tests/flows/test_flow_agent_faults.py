@@ -22,13 +22,20 @@ if TYPE_CHECKING:
 
 pytestmark = needs_agent
 FAST = (("retry-after", "0"),)
+BAD_KEYS = {
+    "two-lines": ("!echo one; echo two", "2 lines"),
+    "fails": ("!exit 3", "exit code 3"),
+    "no-variable": ("$NO_SUCH_VARIABLE_HERE", "not set"),
+}
+"""Keys that cannot be read, and what is said of it."""
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
     """One daemon for the tests that need no other settings."""
     settings = {"agent": {"steps": 5, "retries": 1}}
-    with hosting(tmp_path_factory.mktemp("home"), settings=settings) as agents:
+    keys = {name: key for name, (key, _) in BAD_KEYS.items()}
+    with hosting(tmp_path_factory.mktemp("home"), keys=keys, settings=settings) as agents:
         yield agents
 
 
@@ -181,44 +188,38 @@ def test_a_provider_that_repeats_the_key_does_not_give_it_away(agents: Agents) -
     assert KEY not in json.dumps(agents.entries(result["structuredContent"]["session"]))
 
 
-@pytest.mark.parametrize(
-    ("key", "said"),
-    [("!echo one; echo two", "2 lines"), ("!exit 3", "exit code 3"), ("$NO_SUCH_VARIABLE_HERE", "not set")],
-    ids=["two lines", "fails", "no variable"],
-)
-def test_a_key_that_cannot_be_read_ends_the_turn_before_any_request(tmp_path: Path, key: str, said: str) -> None:
+@pytest.mark.parametrize("provider", BAD_KEYS)
+def test_a_key_that_cannot_be_read_ends_the_turn_before_any_request(agents: Agents, provider: str) -> None:
     """Source: issue, "Bad input": key command that prints two lines."""
-    with hosting(tmp_path, key=key) as agents:
-        result = agents.run()
+    before = agents.sink.connections
+    result = agents.run(model=f"{provider}/m")
 
-        assert result["isError"]
-        assert said in result["content"][0]["text"]
-        assert agents.sink.connections == 0
+    assert result["isError"]
+    assert BAD_KEYS[provider][1] in result["content"][0]["text"]
+    assert agents.sink.connections == before
 
 
-def test_a_spent_budget_refuses_turns_and_is_remembered(tmp_path: Path) -> None:
-    """Source: issue, point 6: a budget setting that refuses further turns."""
-    with hosting(tmp_path, Say("One."), settings={"agent": {"budget_tokens": 200}}) as agents:
-        first = agents.run()["structuredContent"]["session"]
-        assert not agents.call("agent_continue", session=first, prompt="More.")["isError"]
+def test_a_budget_ends_a_turn_that_is_under_way_and_refuses_further_ones_after_a_restart(tmp_path: Path) -> None:
+    """Source: issue, point 6: a budget setting that refuses further turns; ours: one turn may be many requests."""
+    settings = {"agent": {"budget_requests": 3, "budget_tokens": 10_000}}
+    with hosting(tmp_path, use("bash", command="true"), settings=settings) as agents:
+        under_way = agents.run()
+        assert under_way["structuredContent"]["outcome"] == "refused"
+        assert agents.sink.count == 3
         for _ in range(2):
             refused = agents.run()
             assert refused["isError"]
-            assert "agent.budget_tokens" in refused["content"][0]["text"]
+            assert "agent.budget_requests" in refused["content"][0]["text"]
             assert refused["structuredContent"]["outcome"] == "refused"
             agents.daemon.stop()
             agents.daemon.start()
-        assert agents.sink.count == 2
-        assert "agent.budget_tokens" in agents.text("agent_status")
-
-
-def test_a_budget_ends_a_turn_that_is_under_way(tmp_path: Path) -> None:
-    """Ours: one turn may be many requests."""
-    with hosting(tmp_path, use("bash", command="true"), settings={"agent": {"budget_requests": 3}}) as agents:
-        result = agents.run()
-
-        assert result["structuredContent"]["outcome"] == "refused"
         assert agents.sink.count == 3
+        assert "agent.budget_requests" in agents.text("agent_status")
+        agents.daemon.stop()
+        settings["agent"] = {"budget_tokens": 300}
+        (tmp_path / "a2mcp.json").write_text(json.dumps(settings))
+        agents.daemon.start()
+        assert "agent.budget_tokens" in agents.run()["content"][0]["text"]
 
 
 def test_without_the_extra_nothing_is_offered_and_the_log_says_what_to_install(tmp_path: Path) -> None:
@@ -250,6 +251,7 @@ def test_a_file_that_holds_no_transcripts_is_set_aside(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     (home / "agents.db").write_bytes(b"no database at all " * 1000)
-    with hosting(home) as agents:
-        assert not agents.run()["isError"]
+    with hosting(home, settings={"host_llm": "deny"}) as agents:
+        session = agents.run("Kept all the same.")["structuredContent"]["session"]
+        assert [entry["kind"] for entry in agents.entries(session)] == ["prompt", "end"]
         assert (home / "agents.db.unreadable").read_bytes().startswith(b"no database")

@@ -7,17 +7,39 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from agents import hosting, models, needs_agent
 from asker import Asker
 from harness import DEADLINE_S, running, until
 from sink import serving
-from sink_wires import Hang, Say, use
+from sink_wires import USED, Hang, Say, use
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agents import Agents
 
 pytestmark = needs_agent
 WITH_TOOLS = [sys.executable, str(Path(__file__).parent / "serve_with_tools.py")]
+RUNNING = 3
+"""Sessions that may run at once."""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    """One home, and a daemon that the tests stop, kill and start again as they like."""
+    settings = {"agent": {"running": RUNNING}}
+    with hosting(tmp_path_factory.mktemp("home"), settings=settings, argv=WITH_TOOLS) as agents:
+        yield agents
+
+
+@pytest.fixture
+def agents(shared: Agents) -> Agents:
+    """The daemon, which runs, with a provider that knows of nothing."""
+    if shared.daemon.process.poll() is not None:
+        shared.daemon.start()
+    shared.script(Say("Done."))
+    return shared
 
 
 def facts(agents: Agents, session: str) -> dict[str, Any]:
@@ -25,82 +47,82 @@ def facts(agents: Agents, session: str) -> dict[str, Any]:
     return dict(agents.call("agent_wait", session=session, wait=0)["structuredContent"])
 
 
-def test_a_daemon_that_stops_ends_turns_and_answers_who_waits(tmp_path: Path) -> None:
+def test_a_daemon_that_stops_ends_turns_and_answers_who_waits(agents: Agents) -> None:
     """Source: issue, point 2; ours: a turn does not hold the end up for drain_s."""
-    with hosting(tmp_path, Hang(), Say("Back.")) as agents:
-        waiting = agents.later("agent_run", prompt="Go.")
-        until(lambda: agents.sink.count == 1, what="the request")
-        assert agents.daemon.stop(seconds=10) == 0
+    agents.script(Hang(), Say("Back."))
+    waiting = agents.later("agent_run", prompt="Go.")
+    until(lambda: agents.sink.count == 1, what="the request")
+    assert agents.daemon.stop(seconds=10) == 0
 
-        result = waiting.result(DEADLINE_S)
-        session = result["structuredContent"]["session"]
-        assert result["isError"]
-        assert "stopped before this turn" in result["content"][0]["text"]
-        agents.daemon.start()
-        assert facts(agents, session)["outcome"] == "interrupted"
-        assert agents.text("agent_continue", session=session, prompt="Go on.").startswith("Back.")
+    result = waiting.result(DEADLINE_S)
+    session = result["structuredContent"]["session"]
+    assert result["isError"]
+    assert "stopped before this turn" in result["content"][0]["text"]
+    agents.daemon.start()
+    assert facts(agents, session)["outcome"] == "interrupted"
+    assert agents.text("agent_continue", session=session, prompt="Go on.").startswith("Back.")
 
 
-def test_a_turn_that_a_killed_daemon_left_is_interrupted(tmp_path: Path) -> None:
+def test_a_turn_that_a_killed_daemon_left_is_interrupted(agents: Agents) -> None:
     """Source: issue, point 2: survive a restart."""
-    with hosting(tmp_path, use("bash", command="sleep 600"), Say("Back.")) as agents:
-        session = agents.run(wait=0)["structuredContent"]["session"]
-        until(lambda: agents.records("bash", session), what="the command")
-        until(lambda: len(agents.entries(session)) == 2, what="the call in the transcript")
-        agents.daemon.process.kill()
-        agents.daemon.process.wait()
-        agents.daemon.process.stdout.close()  # type: ignore[union-attr]
-        agents.daemon.start()
+    agents.script(use("bash", command="sleep 600"), Say("Back."))
+    session = agents.run(wait=0)["structuredContent"]["session"]
+    until(lambda: agents.records("bash", session), what="the command")
+    until(lambda: len(agents.entries(session)) == 2, what="the call in the transcript")
+    agents.daemon.process.kill()
+    agents.daemon.process.wait()
+    agents.daemon.process.stdout.close()  # type: ignore[union-attr]
+    agents.daemon.start()
 
-        assert (facts(agents, session)["state"], facts(agents, session)["outcome"]) == ("idle", "interrupted")
-        assert [entry["kind"] for entry in agents.entries(session)] == ["prompt", "call", "end"]
-        assert agents.text("agent_continue", session=session, prompt="Go on.").startswith("Back.")
-        assert "sleep 600" in agents.sink.asked[1].said
+    assert (facts(agents, session)["state"], facts(agents, session)["outcome"]) == ("idle", "interrupted")
+    assert [entry["kind"] for entry in agents.entries(session)] == ["prompt", "call", "end"]
+    assert agents.text("agent_continue", session=session, prompt="Go on.").startswith("Back.")
+    assert "sleep 600" in agents.sink.asked[1].said
 
 
-def test_the_keeper_of_sessions_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_the_keeper_of_sessions_is_replaced_and_nothing_is_lost(agents: Agents) -> None:
     """Source: design: restarted, sessions stay."""
     hang = Hang()
-    with hosting(tmp_path, hang, Say("Second."), argv=WITH_TOOLS) as agents:
-        session = agents.run(wait=0)["structuredContent"]["session"]
-        until(lambda: agents.sink.count == 1, what="the request")
-        waiting = agents.later("agent_wait", session=session)
-        agents.call("kill", actor="Agents")
-        until(lambda: "Agents died" in agents.daemon.stderr, what="its death")
-        hang.release()
+    agents.script(hang, Say("Second."))
+    session = agents.run(wait=0)["structuredContent"]["session"]
+    until(lambda: agents.sink.count == 1, what="the request")
+    waiting = agents.later("agent_wait", session=session)
+    agents.call("kill", actor="Agents")
+    until(lambda: "Agents died" in agents.daemon.stderr, what="its death")
+    hang.release()
 
-        assert waiting.result(DEADLINE_S)["content"][0]["text"].startswith("Released.")
-        assert agents.text("agent_continue", session=session, prompt="More.").startswith("Second.")
+    assert waiting.result(DEADLINE_S)["content"][0]["text"].startswith("Released.")
+    assert agents.text("agent_continue", session=session, prompt="More.").startswith("Second.")
 
 
-def test_many_sessions_run_at_once_and_one_more_is_refused(tmp_path: Path) -> None:
+def test_many_sessions_run_at_once_and_one_more_is_refused(agents: Agents) -> None:
     """Source: issue, point 2: one actor per session; setting agent.running."""
     hang = Hang()
-    with hosting(tmp_path, hang, settings={"agent": {"running": 3}}) as agents:
-        sessions = [agents.run(wait=0)["structuredContent"]["session"] for _ in range(3)]
-        refused = agents.run(wait=0)
-        assert refused["isError"]
-        assert "agent.running" in refused["content"][0]["text"]
-        status = json.loads(agents.daemon.cli("status", "--json").stdout)["agent"]
-        assert status["running"] == 3
-        hang.release()
-        for session in sessions:
-            assert agents.text("agent_wait", session=session).startswith("Released.")
+    agents.script(hang)
+    sessions = [agents.run(wait=0)["structuredContent"]["session"] for _ in range(RUNNING)]
+    refused = agents.run(wait=0)
+    assert refused["isError"]
+    assert "agent.running" in refused["content"][0]["text"]
+    status = json.loads(agents.daemon.cli("status", "--json").stdout)["agent"]
+    assert status["running"] == RUNNING
+    hang.release()
+    for session in sessions:
+        assert agents.text("agent_wait", session=session).startswith("Released.")
 
-        tasks = Path(f"/proc/{agents.daemon.process.pid}/task")
-        names = lambda: [(task / "comm").read_text() for task in tasks.iterdir()]  # noqa: E731
-        until(lambda: not any(name.startswith("Agent-") for name in names()), what="the end of their actors")
+    tasks = Path(f"/proc/{agents.daemon.process.pid}/task")
+    names = lambda: [(task / "comm").read_text() for task in tasks.iterdir()]  # noqa: E731
+    until(lambda: not any(name.startswith("Agent-") for name in names()), what="the end of their actors")
 
 
-def test_a_long_wait_is_a_stream_with_the_steps(tmp_path: Path) -> None:
+def test_a_long_wait_is_a_stream_with_the_steps(agents: Agents) -> None:
     """Source: issue, point 2: long waits stream."""
-    with hosting(tmp_path, use("bash", command="echo one"), Say("Done.")) as agents:
-        messages = agents.caller().ask("tools/call", {"name": "agent_run", "arguments": {"prompt": "Go."}}, token="t")
+    agents.script(use("bash", command="echo one"), Say("Done."))
+    messages = agents.caller().ask("tools/call", {"name": "agent_run", "arguments": {"prompt": "Go."}}, token="t")
 
-        steps = [message["params"]["message"] for message in messages[:-1]]
-        assert any(step.startswith("call bash:") for step in steps), steps
-        assert any(step.startswith("said :") or "said" in step for step in steps), steps
-        assert messages[-1]["result"]["content"][0]["text"].startswith("Done.")
+    steps = [message["params"]["message"] for message in messages[:-1]]
+    assert any(step.startswith("call bash:") for step in steps), steps
+    assert any(step.startswith("said :") or "said" in step for step in steps), steps
+    assert messages[-1]["result"]["content"][0]["text"].startswith("Done.")
 
 
 def test_the_tools_come_and_go_with_the_model_and_who_listens_is_told(tmp_path: Path) -> None:
@@ -124,47 +146,58 @@ def test_the_tools_come_and_go_with_the_model_and_who_listens_is_told(tmp_path: 
             assert listening.next()["method"] == "notifications/tools/list_changed"
 
 
-def test_sessions_are_resources(tmp_path: Path) -> None:
+def test_sessions_are_resources(agents: Agents) -> None:
     """Source: issue, point 2: a2mcp://sessions and a2mcp://session/{id}."""
-    with hosting(tmp_path, use("bash", command="true"), Say("Done.")) as agents:
-        session = agents.run("What is it?")["structuredContent"]["session"]
-        caller = agents.caller()
-        (listed,) = json.loads(caller.read("a2mcp://sessions")["text"])["agents"]
-        one = json.loads(caller.read(f"a2mcp://session/{session}")["text"])
+    agents.script(use("bash", command="true"), Say("Done."))
+    session = agents.run("What is it?")["structuredContent"]["session"]
+    caller = agents.caller()
+    listed = [one for one in json.loads(caller.read("a2mcp://sessions")["text"])["agents"] if one["session"] == session]
+    one = json.loads(caller.read(f"a2mcp://session/{session}")["text"])
 
-        assert (listed["session"], listed["title"], listed["outcome"]) == (session, "What is it?", "done")
-        assert (one["alive"], one["agent"]) == (False, listed)
-        assert [entry["kind"] for entry in one["transcript"]] == ["prompt", "call", "result", "said", "end"]
-        assert {record["tool"] for record in one["records"]} == {"bash", "agent"}
-        assert caller.error("resources/read", uri="a2mcp://session/azzzzz")["data"]
+    assert [(one["title"], one["outcome"]) for one in listed] == [("What is it?", "done")]
+    assert (one["alive"], one["agent"]) == (False, listed[0])
+    assert [entry["kind"] for entry in one["transcript"]] == ["prompt", "call", "result", "said", "end"]
+    assert {record["tool"] for record in one["records"]} == {"bash", "agent"}
+    assert caller.error("resources/read", uri="a2mcp://session/azzzzz")["data"]
 
 
-def test_what_it_costs_is_in_the_metrics_and_the_status(tmp_path: Path) -> None:
+def test_what_it_costs_is_in_the_metrics_and_the_status(agents: Agents) -> None:
     """Source: issue, point 6."""
-    with hosting(tmp_path, use("bash", command="true"), Say("Done.")) as agents:
-        agents.run()
-        metrics = agents.daemon.client().send("GET", "/metrics").body.decode()
+    before = costs(agents)
+    agents.script(use("bash", command="true"), Say("Done."))
+    agents.run()
+    after = costs(agents)
+    today = agents.call("agent_status")["structuredContent"]["today"]
+    tokens = today["inputTokens"] + today["outputTokens"]
 
-        assert "\na2mcp_agent_turns_total 1\n" in metrics
-        assert "\na2mcp_agent_requests_total 2\n" in metrics
-        assert '\na2mcp_agent_tokens_total{direction="input"} 200\n' in metrics
-        assert "2 requests, 214 tokens" in agents.daemon.cli("status").stdout
+    assert after["a2mcp_agent_turns_total"] == before["a2mcp_agent_turns_total"] + 1
+    assert after["a2mcp_agent_requests_total"] == before["a2mcp_agent_requests_total"] + 2
+    for direction, used in USED.items():
+        name = f'a2mcp_agent_tokens_total{{direction="{direction}"}}'
+        assert after[name] == before[name] + 2 * used
+    assert f"today {today['requests']} requests, {tokens} tokens" in agents.daemon.cli("status").stdout
 
 
-def test_a_transcript_is_read_in_windows_and_sessions_in_pages(tmp_path: Path) -> None:
+def costs(agents: Agents) -> dict[str, int]:
+    """What the metrics say of the agent."""
+    lines = agents.daemon.client().send("GET", "/metrics").body.decode().splitlines()
+    named = (line.rsplit(" ", 1) for line in lines if line.startswith("a2mcp_agent_"))
+    return {name: int(value) for name, value in named}
+
+
+def test_a_transcript_is_read_in_windows_and_sessions_in_pages(agents: Agents) -> None:
     """Source: issue, point 2: agent_read (a window of the transcript), agent_list."""
-    with hosting(tmp_path, Say("Done.")) as agents:
-        sessions = [agents.run(f"Task {number}")["structuredContent"]["session"] for number in range(3)]
-        window = agents.call("agent_read", session=sessions[0], after=1, limit=1)["structuredContent"]
-        assert ([entry["seq"] for entry in window["entries"]], window["next"]) == ([2], 2)
-        last = agents.call("agent_read", session=sessions[0], after=-1)
-        assert "this is the end" in last["content"][0]["text"]
+    sessions = [agents.run(f"Page {number}")["structuredContent"]["session"] for number in range(3)]
+    window = agents.call("agent_read", session=sessions[0], after=1, limit=1)["structuredContent"]
+    assert ([entry["seq"] for entry in window["entries"]], window["next"]) == ([2], 2)
+    last = agents.call("agent_read", session=sessions[0], after=-1)
+    assert "this is the end" in last["content"][0]["text"]
 
-        first = agents.call("agent_list", limit=2)["structuredContent"]
-        second = agents.call("agent_list", limit=2, cursor=first["nextCursor"])["structuredContent"]
-        listed = [one["session"] for page in (first, second) for one in page["sessions"]]
-        assert listed == sessions[::-1]
-        assert "nextCursor" not in second
-        found = agents.call("agent_list", query="task 1")["structuredContent"]["sessions"]
-        assert [one["session"] for one in found] == [sessions[1]]
-        assert agents.call("agent_read", session="azzzzz")["isError"]
+    first = agents.call("agent_list", query="page", limit=2)["structuredContent"]
+    second = agents.call("agent_list", query="page", limit=2, cursor=first["nextCursor"])["structuredContent"]
+    listed = [one["session"] for page in (first, second) for one in page["sessions"]]
+    assert listed == sessions[::-1]
+    assert "nextCursor" not in second
+    found = agents.call("agent_list", query="page 1")["structuredContent"]["sessions"]
+    assert [one["session"] for one in found] == [sessions[1]]
+    assert agents.call("agent_read", session="azzzzz")["isError"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from agents import hosting, needs_agent
@@ -13,9 +12,10 @@ from harness import until
 from sink_wires import USED, Hang, Refuse, Say
 from standard_client import fixture_argv
 
+from a2mcp.inference.tripwire import SENTINEL
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from agents import Agents
 
@@ -101,31 +101,17 @@ def test_a_provider_that_fails_is_the_tools_answer(agents: Agents) -> None:
     assert "refused with 500" in result["content"][0]["text"]
 
 
-def test_a_question_to_a_model_waits_at_the_gate(tmp_path: Path) -> None:
-    """Source: issue, point 2: the same gate."""
-    rules = {"approval": {"tools": {SAMPLING: "prompt"}}}
-    with hosting(tmp_path, Say("Paris"), settings=rules, argv=fixture_argv()) as agents:
-        caller = agents.caller(can={})
-        results: list[Any] = []
-        answer = agents.pool.submit(lambda: results.append(caller.call(TOOL)))
-        (waiting,) = until(lambda: json.loads(agents.daemon.cli("approvals", "--json").stdout), what="an approval")
-        assert (waiting["tool"], agents.sink.count) == (SAMPLING, 0)
+def test_what_a_tool_asks_is_refused_while_the_host_asks_nobody(agents: Agents) -> None:
+    """Source: issue, point 4: zero requests from sampling."""
+    client, before = agents.daemon.client(), agents.sink.connections
+    assert client.post({"enabled": False}, "/host-llm").status == 200
+    refused = agents.caller(can={}).call(TOOL)
+    assert client.post({"enabled": True}, "/host-llm").status == 200
 
-        agents.daemon.cli("approve", waiting["id"])
-        answer.result(30)
-
-        assert results[0]["content"][0]["text"] == "The model says: Paris"
-
-
-def test_a_rule_denies_what_tools_ask_of_models(tmp_path: Path) -> None:
-    """Source: issue, point 2: the same gate."""
-    rules = {"approval": {"tools": {SAMPLING: "deny"}}}
-    with hosting(tmp_path, settings=rules, argv=fixture_argv()) as agents:
-        result = agents.caller(can={}).call(TOOL)
-
-        assert result["isError"]
-        assert "settings deny" in result["content"][0]["text"]
-        assert agents.sink.connections == 0
+    assert refused["isError"]
+    assert SENTINEL in refused["content"][0]["text"]
+    assert agents.sink.connections == before
+    assert agents.caller(can={}).call(TOOL)["content"][0]["text"] == "The model says: Paris"
 
 
 def test_a_caller_that_leaves_takes_its_question_along(agents: Agents) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harness import Daemon, running, until
 from inflight import Later, ended, started
+from watchers import approvals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,13 +31,8 @@ def asking(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
 
 def waiting(daemon: Daemon, count: int = 1) -> list[dict[str, Any]]:
     """Wait until so many calls wait; as ``a2mcp approvals --json`` shows them."""
-
-    def seen() -> tuple[list[dict[str, Any]]] | None:
-        shown = json.loads(daemon.cli("approvals", "--json").stdout)
-        return (shown,) if len(shown) == count else None
-
-    (shown,) = until(seen, what=f"{count} calls waiting")
-    return shown
+    until(lambda: len(approvals(daemon)) == count, what=f"{count} calls waiting")
+    return list(json.loads(daemon.cli("approvals", "--json").stdout))
 
 
 def test_an_allowed_call_runs_and_a_denied_one_does_not(asking: Callable[..., Daemon]) -> None:

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from asker import Asker
 from harness import running, until
 from inflight import Later
+from watchers import approvals, decide
 
 ASKED = {"approval": {"tools": {"bash": "prompt"}, "ask_caller": True}}
 KEY = "a2mcp-approval"
 CALL = {"name": "bash", "arguments": {"command": "echo ran"}}
 
 
-@pytest.fixture
-def asking(tmp_path):
-    with running(tmp_path / "home", settings=ASKED) as daemon:
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory):
+    """A daemon that asks callers about commands, shared by this module."""
+    with running(tmp_path_factory.mktemp("asking") / "home", settings=ASKED) as daemon:
+        yield daemon
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    """A daemon that asks about everything, and nobody but the operator."""
+    settings = {"approval": {"mode": "always-ask"}}
+    with running(tmp_path_factory.mktemp("strict") / "home", settings=settings) as daemon:
         yield daemon
 
 
 def waiting(daemon):
-    def seen():
-        return json.loads(daemon.cli("approvals", "--json").stdout)
+    return until(lambda: approvals(daemon), what="a call that waits")
 
-    return until(seen, what="a call that waits")
+
+def decisions(daemon):
+    """What the operator has said so far, the latest last."""
+    return [record["args"] for record in daemon.audit() if record["tool"] == "operator"]
 
 
 def modern(daemon):
@@ -89,7 +99,7 @@ def test_a_caller_that_has_nobody_to_ask_leaves_it_to_the_operator(asking):
         client.reply(stream.next()["id"], {"error": {"code": -32601, "message": "method not found"}})
         (shown,) = waiting(asking)
 
-        assert asking.cli("approve", shown["id"]).returncode == 0
+        decide(asking, shown["id"], approve=True)
         assert stream.next()["result"]["isError"] is False
 
 
@@ -105,27 +115,23 @@ def test_a_call_that_cannot_be_asked_about_waits_for_the_operator(asking, kind):
     call = Later(ask)
     (shown,) = waiting(asking)
 
-    asking.cli("deny", shown["id"])
+    decide(asking, shown["id"], approve=False)
     assert "The operator denied" in call.result()["content"][0]["text"]
-    events = [record["args"] for record in asking.audit() if record["tool"] == "operator"]
-    assert events == [{"action": "deny", "id": shown["id"]}]
+    assert decisions(asking)[-1] == {"action": "deny", "id": shown["id"]}
 
 
-def test_a_read_that_the_operator_denies_is_an_error(tmp_path):
+def test_a_read_that_the_operator_denies_is_an_error(strict):
     """Ours: a result of `resources/read` cannot say no."""
-    with running(tmp_path / "home", settings={"approval": {"mode": "always-ask"}}) as daemon:
-        call = Later(lambda: Asker(daemon).error("resources/read", uri="a2mcp://status"))
-        (shown,) = waiting(daemon)
-        daemon.cli("deny", shown["id"])
-        assert (call.result()["code"], "denied" in call.result()["message"]) == (-32000, True)
+    call = Later(lambda: Asker(strict).error("resources/read", uri="a2mcp://status"))
+    (shown,) = waiting(strict)
+    decide(strict, shown["id"], approve=False)
+    assert (call.result()["code"], "denied" in call.result()["message"]) == (-32000, True)
 
 
-def test_nobody_but_the_operator_is_asked_by_default(tmp_path):
+def test_nobody_but_the_operator_is_asked_by_default(strict):
     """Issue §5: off by default, because the caller is not the operator."""
-    with running(tmp_path / "home", settings={"approval": {"mode": "always-ask"}}) as daemon:
-        call = Later(lambda: modern(daemon).result("tools/call", **CALL))
-        (shown,) = waiting(daemon)
-        daemon.cli("approve", shown["id"])
-        assert call.result()["isError"] is False
-        events = [record["args"] for record in daemon.audit() if record["tool"] == "operator"]
-        assert events == [{"action": "approve", "id": shown["id"]}]
+    call = Later(lambda: modern(strict).result("tools/call", **CALL))
+    (shown,) = waiting(strict)
+    decide(strict, shown["id"], approve=True)
+    assert call.result()["isError"] is False
+    assert decisions(strict)[-1] == {"action": "approve", "id": shown["id"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +11,7 @@ import wire
 from harness import running, until
 from inflight import WITH_TOOLS
 from standard_client import Standard, legacy
+from watchers import operator
 
 if TYPE_CHECKING:
     from harness import Answer, Daemon
@@ -28,7 +28,7 @@ def hang(daemon: Daemon, stack: ExitStack, session: str | None, *, path: str = "
 
 
 def in_flight(daemon: Daemon) -> int:
-    return int(json.loads(daemon.cli("status", "--json").stdout)["calls_in_flight"])
+    return int(operator(daemon, "GET", "/status")[1]["calls_in_flight"])
 
 
 def refused(answer: Answer, text: str) -> None:

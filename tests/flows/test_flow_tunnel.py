@@ -15,6 +15,7 @@ import pytest
 from asset_server import PROGRAM, serving, sha256
 from harness import running, until
 from stand_in import NAME, cloudflared
+from watchers import operator
 
 URL = f"https://{NAME}"
 
@@ -32,19 +33,6 @@ def daemon(tmp_path):
     """A daemon with a stand-in that behaves."""
     with tunnelled(tmp_path) as started:
         yield started
-
-
-def operator(daemon, method, path, body=None):
-    """Ask the operator's channel, without the seconds that a command takes to start."""
-    connection = http.client.HTTPConnection("localhost", timeout=10)
-    connection.sock = socket.socket(socket.AF_UNIX)
-    connection.sock.connect(str(daemon.home / "operator.sock"))
-    try:
-        connection.request(method, path, None if body is None else json.dumps(body))
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())
-    finally:
-        connection.close()
 
 
 def facts(daemon):

@@ -33,6 +33,16 @@ def operator(daemon: Daemon, method: str, path: str, body: Any = None) -> tuple[
         connection.close()
 
 
+def approvals(daemon: Daemon) -> list[dict[str, Any]]:
+    """The calls that wait for the operator."""
+    return list(operator(daemon, "GET", "/approvals")[1])
+
+
+def decide(daemon: Daemon, approval: str, *, approve: bool) -> None:
+    """Say the operator's word about one of them."""
+    assert operator(daemon, "POST", "/approvals", {"id": approval, "approve": approve})[0] == 200
+
+
 class Watching:
     """A stream of events; made once the daemon has said that it is there."""
 

@@ -24,6 +24,7 @@ import pytest
 from harness import ROOT, Daemon, running, until
 from inflight import Later
 from visitor import link_of
+from watchers import approvals, decide, operator
 from wire import Line, head
 
 if TYPE_CHECKING:
@@ -284,8 +285,8 @@ def test_the_second_of_two_operators_is_told(browser, asking):
             "**/ui/api/approvals",
             lambda route: route.fulfill(body=held) if route.request.method == "GET" else route.continue_(),
         )
-        (waits,) = json.loads(asking.cli("approvals", "--json").stdout)
-        asking.cli("approve", waits["id"])
+        (waits,) = approvals(asking)
+        decide(asking, waits["id"], approve=True)
         call.result()
         page.get_by_role("button", name="Deny: bash").click()
         becomes(page, "document.querySelector('#alarm').textContent.includes('before you answered')")
@@ -503,7 +504,7 @@ def test_a_foreign_page_neither_reads_nor_does_anything(browser, asking, name):
     """Issue 6: another origin, another port of this machine, an iframe, a form post; with a visit in the same browser."""
     session = asking.session()
     call = Later(lambda: session.call("bash", command="echo no"))
-    (waits,) = until(lambda: json.loads(asking.cli("approvals", "--json").stdout), what="a call waits")
+    (waits,) = until(lambda: approvals(asking), what="a call waits")
     ui = f"http://127.0.0.1:{asking.port}"
     handler = type("Handler", (_Foreign,), {"body": FOREIGN.format(ui=ui, id=waits["id"]).encode()})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -565,19 +566,19 @@ def busy(daemon: Daemon) -> Iterator[None]:
         flying = Later(lambda: _named(session, "bash", command="sleep 600 # a long test run", wait=600))
         _approve(daemon)
         waits = Later(lambda: _named(daemon.session(), "bash", command="rm -rf build &&\nmake dist", cwd=shared))
-        until(lambda: json.loads(daemon.cli("approvals", "--json").stdout), what="a call waits")
+        until(lambda: approvals(daemon), what="a call waits")
         yield
-        (asked,) = json.loads(daemon.cli("approvals", "--json").stdout)
-        daemon.cli("deny", asked["id"])
+        (asked,) = approvals(daemon)
+        decide(daemon, asked["id"], approve=False)
         waits.result()
-        for running_call in json.loads(daemon.cli("top", "--json").stdout):
-            daemon.cli("top", "--cancel", running_call["call_id"])
+        for running_call in operator(daemon, "GET", "/calls")[1]:
+            operator(daemon, "POST", "/calls/cancel", {"id": running_call["call_id"]})
         flying.result()
 
 
 def _approve(daemon: Daemon) -> None:
-    (asked,) = until(lambda: json.loads(daemon.cli("approvals", "--json").stdout), what="a call waits")
-    daemon.cli("approve", asked["id"])
+    (asked,) = until(lambda: approvals(daemon), what="a call waits")
+    decide(daemon, asked["id"], approve=True)
 
 
 LOOKS = {

@@ -48,6 +48,13 @@ def test_a_link_works_once(asking):
     assert "a2mcp ui" in again.body.decode()
 
 
+def test_the_command_line_prints_a_link(asking):
+    """Issue 6.1: `a2mcp ui --print` opens nothing."""
+    link = asking.cli("ui", "--print").stdout.strip()
+    assert link.startswith(f"http://127.0.0.1:{asking.port}/ui/#")
+    assert Visitor(asking).enter(link.partition("#")[2]).status == 200
+
+
 def test_the_cookie_is_kept_from_scripts_and_from_other_sites(visitor):
     """Issue 6.1."""
     kept = visitor.entered.headers["set-cookie"]

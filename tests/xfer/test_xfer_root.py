@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from a2mcp.errors import FileRefusal
 from a2mcp.xfer import target
@@ -180,58 +179,28 @@ def test_a_root_that_is_closed_while_used_keeps_its_handle_until_then(tmp_path):
 
 # --- any path ---------------------------------------------------------------------------------------------------------
 
-TRICKS = st.sampled_from(
-    [
-        "..",
-        ".",
-        "%2e%2e",
-        "%2E.",
-        "..%2f",
-        "%2f",
-        "%5c..",
-        "..\\",
-        "%00",
-        "%c0%ae%c0%ae",
-        "%c0%af",
-        "%e0%80%ae",
-        "%252e%252e",
-        "%u002e",
-        "\u00e9",
-        "%ff",
-        "%0a",
-        "%0d%0a",
-        "~",
-        "out",
-        "out-folder",
-        "sibling",
-        "sub",
-        "up",
-        "root",
-        "in",
-        "a.txt",
-        "share_evil",
-        "s.txt",
-        "secret.txt",
-        "proc",
-        "",
-        " ",
-        "etc",
-        "passwd",
-        "...",
-        "..;",
-        "%",
-        "%2",
-        "%zz",
-        "a" * 300,
-    ]
-)
-PIECES = st.one_of(
-    TRICKS,
-    st.text(st.characters(min_codepoint=1, max_codepoint=255), max_size=8),
-    st.tuples(TRICKS, TRICKS).map("".join),
-)
-PATHS = st.lists(PIECES, max_size=8).map(lambda pieces: "/xfer/" + "/".join(pieces))
-SEEN = {"paths": 0, "served": 0}
+TRICKS = (
+    "..", ".", "%2e%2e", "%2E.", "..%2f", "%2f", "%5c..", "..\\", "%00", "%c0%ae%c0%ae", "%c0%af", "%e0%80%ae",
+    "%252e%252e", "%u002e", "\u00e9", "%ff", "%0a", "%0d%0a", "~", "out", "out-folder", "sibling", "sub", "up",
+    "root", "in", "a.txt", "share_evil", "s.txt", "secret.txt", "proc", "", " ", "etc", "passwd", "...", "..;", "%",
+    "%2", "%zz", "a" * 300,
+)  # fmt: skip
+PATHS = 20_000
+
+
+def a_piece(chance: random.Random) -> str:
+    """What may stand between two slashes."""
+    kind = chance.randrange(3)
+    if kind == 0:
+        return chance.choice(TRICKS)
+    if kind == 1:
+        return chance.choice(TRICKS) + chance.choice(TRICKS)
+    return "".join(chr(chance.randint(1, 255)) for _ in range(chance.randint(0, 8)))
+
+
+def a_path(chance: random.Random) -> str:
+    """A path below the share, most of it tricks."""
+    return "/xfer/" + "/".join(a_piece(chance) for _ in range(chance.randint(0, 8)))
 
 
 @pytest.fixture(scope="module")
@@ -260,23 +229,29 @@ def fenced(tmp_path_factory):
         root.close()
 
 
-@settings(max_examples=5000, deadline=None, database=None)
-@given(PATHS)
-def test_no_path_leaves_the_root(fenced, path):
-    """Issue, "What it must show": 5,000 random paths, each by both ways; what is read is always from inside."""
+def test_no_path_leaves_the_root(fenced):
+    """Issue, "What it must show": 5,000 random paths and more, each by both ways; what is read is always from inside."""
+    chance = random.Random()
+    found = [reached(fenced, a_path(chance)) for _ in range(PATHS)]
+    assert found.count(b"inside") > 0, "some lead to a file"
+
+
+def reached(fenced: list[Root], path: str) -> bytes:
+    """What a path leads to, by either way; nothing where there is none."""
     try:
         parts, _ = target.split(path)
     except FileRefusal as refusal:
-        assert refusal.answer == 400
-        return
-    assert not {"", ".", ".."} & set(parts)
+        assert refusal.answer == 400, path
+        return b""
+    assert not {"", ".", ".."} & set(parts), path
     found = []
     for root in fenced:
         try:
             found.append(read(root, *parts))
         except OSError:
             found.append(b"")
-    assert found[0] == found[1] in (b"", b"inside")
+    assert found[0] == found[1] in (b"", b"inside"), path
+    return found[0]
 
 
 # --- a race -----------------------------------------------------------------------------------------------------------
