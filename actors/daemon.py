@@ -192,8 +192,8 @@ class Daemon:
                 self._event_server.start()
             logging.getLogger("a2mcp").addHandler(self._warnings)
             console.say(self._greeting)
-            # What is there now stays for good: the collector need not look at it again and again.
-            gc.collect()
+            # What is there now stays for good: the collector need not look at it again and again. PERF: not even once,
+            # which takes a seventh of the start and finds a thousand objects.
             gc.freeze()
             gc.enable()
             self._server.run()

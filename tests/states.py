@@ -7,6 +7,7 @@ for finding what needs many of one kind, and misses most of what needs three kin
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from hypothesis import HealthCheck, Phase, settings
@@ -25,9 +26,8 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def goes_on(self, data: st.DataObject) -> None:
         """Take one step."""
-        steps = {name: getattr(self, name) for name in dir(type(self)) if hasattr(getattr(type(self), name), "drawn")}
-        name = data.draw(st.sampled_from([name for name in steps for _ in range(steps[name].weight)]), label="step")
-        method = steps[name]
+        name = data.draw(_names(type(self)), label="step")
+        method = getattr(self, name)
         drawn: dict[str, Any] = {}
         for key, strategy in method.drawn.items():
             found = strategy(self) if callable(strategy) else strategy
@@ -37,6 +37,13 @@ class Machine(RuleBasedStateMachine):
         made = method(**drawn)
         if made is not None:
             getattr(self, method.into).append(made)
+
+
+@cache
+def _names(machine: type[Machine]) -> st.SearchStrategy[str]:
+    """The names of its steps, each as often as it is to be taken beside the others."""
+    steps = [method for method in (getattr(machine, name) for name in dir(machine)) if hasattr(method, "drawn")]
+    return st.sampled_from([method.__name__ for method in steps for _ in range(method.weight)])
 
 
 def step(

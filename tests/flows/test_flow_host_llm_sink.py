@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -88,12 +89,27 @@ def put(home: Path, *ports: int, key: str = "") -> None:
     (home / "models.yml").chmod(0o600)
 
 
+@contextmanager
+def hosted(folder: Path, sink: Sink) -> Iterator[Daemon]:
+    (folder / "home").mkdir(mode=0o700)
+    put(folder / "home", sink.port, key=f"!touch {folder}/ran; echo key")
+    with running(folder / "home", argv=[sys.executable, SERVE]) as daemon:
+        yield daemon
+
+
 @pytest.fixture
 def host(tmp_path: Path, sink: Sink) -> Iterator[Daemon]:
-    (tmp_path / "home").mkdir(mode=0o700)
-    put(tmp_path / "home", sink.port, key=f"!touch {tmp_path}/ran; echo key")
-    with running(tmp_path / "home", argv=[sys.executable, SERVE]) as daemon:
+    with hosted(tmp_path, sink) as daemon:
         yield daemon
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Sink]]:
+    """A daemon and its provider for the tests that only turn the switch."""
+    sink = Sink()
+    with hosted(tmp_path_factory.mktemp("shared"), sink) as daemon:
+        yield daemon, sink
+    sink.close()
 
 
 def switch(daemon: Daemon, *, enabled: bool) -> dict:
@@ -107,22 +123,23 @@ def outcome(answer) -> tuple[bool, str]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_library_inside_the_process_reaches_a_denied_provider(host, sink, other, way):
+def test_no_library_inside_the_process_reaches_a_denied_provider(shared, other, way):
     """Source: issue, "What it must show": zero requests from httpx2, http.client, aiohttp, raw socket."""
     if way == "aiohttp":
         pytest.importorskip("aiohttp", reason="aiohttp is not installed")
+    host, sink = shared
     client = host.session()
     assert outcome(client.call("reach", port=sink.port, way=way)) == (False, "reached")
     before = sink.counted()
 
-    assert switch(host, enabled=False)["denied"] == 0
+    denied = switch(host, enabled=False)["denied"]
     failed, said = outcome(client.call("reach", port=sink.port, way=way))
     assert failed
     assert SENTINEL in said or "All connection attempts failed" in said
     assert sink.counted() == before
     assert outcome(client.call("reach", port=other.port, way=way)) == (False, "reached")
 
-    assert switch(host, enabled=True)["denied"] >= 1
+    assert switch(host, enabled=True)["denied"] > denied
     assert outcome(client.call("reach", port=sink.port, way=way)) == (False, "reached")
     assert sink.counted() == (before[0] + 1, before[1] + 1)
 
@@ -170,19 +187,22 @@ def test_a_connection_from_before_carries_no_request_any_more(host, sink):
     assert sink.counted() == (1, 2)
 
 
-def test_the_daemon_itself_is_reached_as_ever_while_models_on_this_machine_are_denied(host, sink):
+def test_the_daemon_itself_is_reached_as_ever_while_models_on_this_machine_are_denied(shared):
     """Source: issue, item 4: loopback is never a key, and a provider's port only."""
+    host, _ = shared
     switch(host, enabled=False)
     host.alive()
     assert outcome(host.session().call("reach", port=host.port, way="http.client")) == (False, "reached")
     assert host.cli("status").returncode == 0
+    switch(host, enabled=True)
 
 
-def test_the_hook_that_stays_costs_a_call_less_than_a_hundredth(host):
+def test_the_hook_that_stays_costs_a_call_less_than_a_hundredth(shared):
     """Source: issue, "What it must show": with the switch off, the hook costs a tool call under 1 %.
 
     By counting: how many events a call has, times what each costs with a hook that is disarmed, in the call's own time.
     """
+    host, _ = shared
     client = host.session()
     read = partial(client.call, "read", path=str(host.home / "models.yml"))
     took = []
@@ -208,12 +228,15 @@ def test_the_hook_that_stays_costs_a_call_less_than_a_hundredth(host):
 # --- what stays outside the promise, as docs/explanation/host-inference.md says ------------------------------------
 
 
-def test_a_command_is_another_process_and_reaches_the_provider(host, sink):
+def test_a_command_is_another_process_and_reaches_the_provider(shared):
     """Source: seed, "它放弃了什么": bash 里的 curl 在别处, 绊线到不了."""
+    host, sink = shared
+    before = len(sink.requests)
     switch(host, enabled=False)
     line = f"exec 3<>/dev/tcp/127.0.0.1/{sink.port}; printf 'POST /v1/bash HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
     assert host.session().call("bash", command=line).result["isError"] is False
-    assert sink.requests == ["/v1/bash"]
+    assert sink.requests[before:] == ["/v1/bash"]
+    switch(host, enabled=True)
 
 
 def test_a_program_that_prints_a_key_and_runs_already_goes_on(tmp_path, sink):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -34,26 +35,50 @@ STAND_INS = {
 """What the programs of others print before they become something to be looked at."""
 
 
-@pytest.fixture
-def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
+@contextlib.contextmanager
+def planted(folder: Path) -> Iterator[Daemon]:
     """A daemon with connections, a log, a lock and a secret of its own, and stand-ins for what it starts."""
-    tools = tmp_path / "tools"
+    tools = folder / "tools"
     tools.mkdir()
     for name, body in STAND_INS.items():
         (tools / name).write_text(f"#!/bin/bash\n{body}\n")
         (tools / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    monkeypatch.setattr(Daemon, "environment", property(_with_a_secret(Daemon.environment.fget)))  # type: ignore[attr-defined]
     settings = {
         "drain_s": 0.2,
         "approval": {"tools": {"write": "prompt"}},
         "observe": {"notify": "on"},
         "xfer": {"server": "dufs", "dufs": str(tools / "dufs"), "cloudflared": str(tools / "cloudflared")},
     }
-    with running(tmp_path / "home", settings=settings) as started:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+        patch.setattr(Daemon, "environment", property(_with_a_secret(Daemon.environment.fget)))  # type: ignore[attr-defined]
+        with running(folder / "home", settings=settings) as started:
+            yield started
+            started.stop()
+            assert having("sleep", SECONDS) == []
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """One for a test that kills it."""
+    with planted(tmp_path) as started:
         yield started
-        started.stop()
-        assert having("sleep", SECONDS) == []
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One for the tests whose children nobody misses."""
+    with planted(tmp_path_factory.mktemp("shared")) as started:
+        yield started
+
+
+@pytest.fixture
+def parent(shared: Daemon) -> Iterator[Daemon]:
+    """The same; whatever it has started is ended."""
+    yield shared
+    for pid in having("sleep", SECONDS):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not having("sleep", SECONDS), what="the end of its child")
 
 
 def _with_a_secret(environment: Callable[[Any], dict[str, str]]) -> Callable[[Any], dict[str, str]]:
@@ -87,12 +112,12 @@ KINDS: dict[str, Callable[[Daemon], object]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_child_holds_three_descriptors_and_no_secret(daemon: Daemon, kind: str) -> None:
+def test_a_child_holds_three_descriptors_and_no_secret(parent: Daemon, kind: str) -> None:
     """Rows B12, C06 and C09: no socket, lock, log or pipe of ours; the token in neither environment nor arguments."""
-    other = daemon.session()
-    with socket.create_connection(("127.0.0.1", daemon.port)):
+    other = parent.session()
+    with socket.create_connection(("127.0.0.1", parent.port)):
         other.ask("ping")
-        KINDS[kind](daemon)
+        KINDS[kind](parent)
         (pid,) = until(lambda: having("sleep", SECONDS), what="the child")
         folder = Path(f"/proc/{pid}")
         # It opens files of its own for a moment; what it was given stays.
@@ -101,11 +126,11 @@ def test_a_child_holds_three_descriptors_and_no_secret(daemon: Daemon, kind: str
 
         assert set(held) == {"0", "1", "2"}
         assert not any(target.startswith("socket:") for target in held.values())
-        assert not any(target.startswith(str(daemon.home / "a2mcp")) for target in held.values())
+        assert not any(target.startswith(str(parent.home / "a2mcp")) for target in held.values())
         names = {entry.partition(b"=")[0] for entry in environment.split(b"\0")}
         assert not {name for name in names if name.startswith(b"A2MCP_")}
         assert b"planted" not in environment
-        for secret in (daemon.token, other.session):
+        for secret in (parent.token, other.session):
             assert secret
             assert secret.encode() not in environment + arguments
 
