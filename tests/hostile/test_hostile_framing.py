@@ -146,6 +146,19 @@ def test_too_much_header_is_431(shared_daemon: Daemon, lines: list[str]) -> None
     _refused(shared_daemon.raw(_head(shared_daemon, *lines)), 431)
 
 
+def test_too_many_lines_are_refused_before_the_end_of_the_head(shared_daemon: Daemon) -> None:
+    """Row H04: nobody waits, or looks, for the end of what is too long already; one line less is waited for."""
+    head = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"X: y\r\n" * 254
+    with wire.Line(shared_daemon.port) as line:
+        line.send(head)
+        assert line.silent(0.2)
+        line.send(b"Authorization: Bearer x\r\n\r\n")
+        assert line.answer().status == 401
+
+    _refused(shared_daemon.raw(head + b"X: y\r\n" * 2 + b"X"), 431)
+    _refused(shared_daemon.raw(head[:-6] + b"X: y\n" + b"X: y\r\n" * 300), 400)
+
+
 def test_a_long_target_is_431_and_one_below_the_limit_is_served(shared_daemon: Daemon) -> None:
     """Row H04, its edge."""
     _refused(shared_daemon.raw(_head(shared_daemon, first=f"POST /{'x' * 40_000} HTTP/1.1")), 431)

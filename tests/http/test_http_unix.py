@@ -33,14 +33,20 @@ class Busy:
 
     def __init__(self, path: Path) -> None:
         self.go = threading.Event()
+        self._counting = threading.Lock()
         bound = socket.socket(socket.AF_UNIX)
         bound.bind(str(path))
         self.server = OperatorServer(self._app, bound)
         self.server.start()
-        self.asked = [_ask(path) for _ in range(THREADS + 1)]
+        self.being_answered = 0
+        self.asked = [_ask(path) for _ in range(THREADS)]
+        until(lambda: self.being_answered == THREADS, what="as many questions as can be answered at once")
+        self.asked.append(_ask(path))
         until(lambda: self.server._server.task_dispatcher.queue, what="a question that waits")
 
     def _app(self, _environ: Any, start_response: Any) -> list[bytes]:
+        with self._counting:
+            self.being_answered += 1
         assert self.go.wait(20)
         start_response("200 OK", [("Content-Length", "2")])
         return [b"ok"]

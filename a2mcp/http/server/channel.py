@@ -45,6 +45,8 @@ LINGER_S: Final = 2.0
 LINGER_BYTES: Final = 1 << 20
 TURN_BYTES: Final = 1 << 20
 """Sent to all peers in one round of the loop."""
+STRANGER_BYTES: Final = 4096
+"""Read at a time from who has not shown the token."""
 STREAM_BYTES: Final = 4 << 20
 """Unsent bytes of a stream at which its reader is taken for one that does not read, and dropped."""
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -80,7 +82,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         self._lingered = 0
         self._last_request = False
         self._unread = False
-        self._known = False
+        self.known = False
+        """Whether a request has shown the token."""
         self._unparsed = b""
         """What came and waits: for room in the queue, since a request in it takes many times the memory of its bytes,
         or for others to have their turn."""
@@ -121,7 +124,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
 
     def handle_read(self) -> None:
         """Read once, and start what became whole."""
-        data = self.recv(self.adj.recv_bytes)
+        # PERF: a refusal, which is most of what strangers get, takes no more than the beginning.
+        data = self.recv(self.adj.recv_bytes if self.known or self.lingering_since else STRANGER_BYTES)
         if not data:
             return
         self.active_at = time.monotonic()
@@ -182,8 +186,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # Waitress has no types.
         return len(self.requests) <= 1
 
     def _shown_token(self) -> None:
-        if not self._known:
-            self._known = True
+        if not self.known:
+            self.known = True
             self.server.connections.known(self)
 
     def in_use(self, now: float) -> bool:

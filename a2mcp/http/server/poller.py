@@ -8,10 +8,7 @@ only for connections that something happened to.
 from __future__ import annotations
 
 import select
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any, Final
 
 # Not POLLPRI: a byte of urgent data, which nothing here reads, would stay ready for ever and spin the loop.
 READ: Final = select.POLLIN
@@ -42,7 +39,7 @@ class Poller:
             self._interest[fd] = interest
             self._poll.modify(fd, interest)
 
-    def wait(self, seconds: float) -> Iterable[tuple[int, int]]:
+    def wait(self, seconds: float) -> list[tuple[int, int]]:
         """The descriptors that are ready, or none after ``seconds``."""
         ready: list[tuple[int, int]] = self._poll.poll(seconds if _HAS_EPOLL else seconds * 1000)
         return ready

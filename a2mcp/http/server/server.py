@@ -26,6 +26,7 @@ from a2mcp.http.server.poller import READ, WRITE, Poller, SocketMap
 from a2mcp.http.server.scheduler import Scheduler
 from a2mcp.http.server.sinks import Sinks, no_sinks
 from a2mcp.http.server.throttle import Throttle
+from a2mcp.http.server.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,6 +112,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             bind_socket=False,
             sockinfo=(sock.family, sock.type, sock.proto, sock.getsockname()),
         )
+        self._turns = Turns(self._map, self._poller, self._look_after)
         self._thread = threading.get_ident()
 
     # --- the loop -------------------------------------------------------------------------------------------------
@@ -119,21 +121,14 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         """Serve until ``finish``; everything but ``deliver`` of a channel happens in here."""
         self._thread = threading.get_ident()
         while self._running:
-            ready = list(self._poller.wait(self._patience()))
+            ready = self._poller.wait(self._patience())
             self.turn_bytes = max(LEAST_TURN_BYTES, TURN_BYTES // max(1, len(ready)))
-            newcomers = 0
+            self._turns.take(ready)
+            # Last: a newcomer may be given the descriptor of a connection whose event has not been looked at.
             for fd, event in ready:
-                dispatcher = self._map.get(fd)
-                if dispatcher is self:
-                    newcomers = event
-                elif dispatcher is not None:
-                    wasyncore.readwrite(dispatcher, event)
-                    self._scheduler.serve_ready()
-                    self._settle(dispatcher)
-            if newcomers:
-                # Last: one of them may be given the descriptor of a connection whose event has not been looked at.
-                wasyncore.readwrite(self, newcomers)
-                self._settle(self)
+                if fd == self._fileno:
+                    wasyncore.readwrite(self, event)
+                    self._settle(self)
             self._scheduler.serve_ready()
             self._scheduler.serve_further()
             self._settle_changed()
@@ -141,6 +136,13 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
                 channel.handle_close()
             self._tick()
         self._close_all()
+
+    def _look_after(self, dispatcher: Any, event: int) -> None:
+        if dispatcher is self:
+            return  # Last of all, see ``run``.
+        wasyncore.readwrite(dispatcher, event)
+        self._scheduler.serve_ready()
+        self._settle(dispatcher)
 
     def _patience(self) -> float:
         if self._scheduler.busy:
