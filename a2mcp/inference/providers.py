@@ -11,8 +11,11 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-import httpx2
-import pydantic_ai
+from a2mcp.inference.loading import loading
+
+with loading("pydantic_ai"):
+    import httpx2
+    import pydantic_ai
 
 if TYPE_CHECKING:
     import ssl
@@ -51,14 +54,16 @@ async def connections() -> AsyncIterator[None]:
 
 def openai_completions(row: ModelRow, credentials: Credentials) -> Any:
     """Speak OpenAI's chat completions, which most other servers take, too."""
-    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - each format is loaded when it is needed
+    with loading("pydantic_ai.models.openai"):
+        from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - each format is loaded when it is needed
 
     return _marked(OpenAIChatModel(row.id, provider=_openai(row, credentials), settings=_settings(row)), credentials)
 
 
 def openai_responses(row: ModelRow, credentials: Credentials) -> Any:
     """Speak OpenAI's responses."""
-    from pydantic_ai.models.openai import OpenAIResponsesModel  # noqa: PLC0415 - as above
+    with loading("pydantic_ai.models.openai"):
+        from pydantic_ai.models.openai import OpenAIResponsesModel  # noqa: PLC0415 - as above
 
     return _marked(
         OpenAIResponsesModel(row.id, provider=_openai(row, credentials), settings=_settings(row)), credentials
@@ -67,9 +72,10 @@ def openai_responses(row: ModelRow, credentials: Credentials) -> Any:
 
 def anthropic_messages(row: ModelRow, credentials: Credentials) -> Any:
     """Speak Anthropic's messages."""
-    from anthropic import AsyncAnthropic  # noqa: PLC0415 - as above
-    from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415
-    from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
+    with loading("pydantic_ai.models.anthropic"):
+        from anthropic import AsyncAnthropic  # noqa: PLC0415 - as above
+        from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415
+        from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
 
     speaker = AsyncAnthropic(
         # Its paths begin with the version, which others write into the address.
