@@ -16,6 +16,7 @@ import pytest
 from harness import Daemon, running, until
 from inflight import Later
 from stragglers import having
+from watchers import operator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,7 +151,7 @@ def test_a_child_that_outlives_a_killed_daemon_holds_nothing_of_its_home(daemon:
         assert second.port == port
         if kind in {"the searcher", "the notice"}:
             until(lambda: not having("sleep", SECONDS), what="its end")
-        for one in json.loads(second.cli("jobs", "--json").stdout):
+        for one in operator(second, "GET", "/jobs")[1]:
             second.session().call("jobs", action="stop", id=one["id"])
         assert second.stop() == 0
 

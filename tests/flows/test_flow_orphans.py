@@ -15,6 +15,7 @@ import pytest
 from harness import Daemon, running, until
 from inflight import Later, started
 from stragglers import WAYS, carrying, having, leaving
+from watchers import operator
 
 from a2mcp.host import marks
 
@@ -53,7 +54,7 @@ def killed(daemon: Daemon) -> None:
 
 
 def jobs_of(daemon: Daemon) -> list[dict[str, Any]]:
-    return [dict(one) for one in json.loads(daemon.cli("jobs", "--json").stdout)]
+    return list(operator(daemon, "GET", "/jobs")[1])
 
 
 def orphans_of(daemon: Daemon) -> list[dict[str, Any]]:
