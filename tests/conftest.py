@@ -32,7 +32,8 @@ LANES = {
     "heavy": ("faults/", "soak/test_soak_kill.py"),
     "alone": ("soak/", "hostile/test_hostile_ping.py"),
 }
-"""What puts on the load at which others miss their deadlines, or misses its own. All else is in the lane ``light``."""
+"""What puts on the load at which others miss their deadlines, or misses its own. All else is in the lane ``light``; of two that
+name a file, the first has it."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

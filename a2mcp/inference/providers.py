@@ -11,9 +11,9 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from a2mcp.inference.loading import loading
+from a2mcp.inference.importing import importing
 
-with loading("pydantic_ai"):
+with importing("pydantic_ai"):
     import httpx2
     import pydantic_ai
 
@@ -54,7 +54,7 @@ async def connections() -> AsyncIterator[None]:
 
 def openai_completions(row: ModelRow, credentials: Credentials) -> Any:
     """Speak OpenAI's chat completions, which most other servers take, too."""
-    with loading("pydantic_ai.models.openai"):
+    with importing("pydantic_ai.models.openai"):
         from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - each format is loaded when it is needed
 
     return _marked(OpenAIChatModel(row.id, provider=_openai(row, credentials), settings=_settings(row)), credentials)
@@ -62,7 +62,7 @@ def openai_completions(row: ModelRow, credentials: Credentials) -> Any:
 
 def openai_responses(row: ModelRow, credentials: Credentials) -> Any:
     """Speak OpenAI's responses."""
-    with loading("pydantic_ai.models.openai"):
+    with importing("pydantic_ai.models.openai"):
         from pydantic_ai.models.openai import OpenAIResponsesModel  # noqa: PLC0415 - as above
 
     return _marked(
@@ -72,7 +72,7 @@ def openai_responses(row: ModelRow, credentials: Credentials) -> Any:
 
 def anthropic_messages(row: ModelRow, credentials: Credentials) -> Any:
     """Speak Anthropic's messages."""
-    with loading("pydantic_ai.models.anthropic"):
+    with importing("pydantic_ai.models.anthropic"):
         from anthropic import AsyncAnthropic  # noqa: PLC0415 - as above
         from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415
         from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415

@@ -58,7 +58,9 @@ class Agents:
         until(lambda: not self.call("agent_status")["structuredContent"]["running"], what="the end of every turn")
 
     def script(self, *steps: Step | Callable[[Asked], Step]) -> None:
-        """Have the provider answer so from now on, and forget what it was asked."""
+        """Have the provider answer so from now on, and forget what it was asked. A daemon that a test stopped is started."""
+        if self.daemon.process.poll() is not None:
+            self.daemon.start()
         self.settle()
         self.sink.asked.clear()
         self.sink.then(*steps)
@@ -128,3 +130,10 @@ def background(caller: Asker, command: str) -> str:
 def notices(agents: Agents) -> list[str]:
     """What the Main session was told."""
     return [entry["text"] for entry in agents.entries("main") if entry["kind"] == "notice"]
+
+
+def switch(agents: Agents, *, enabled: bool) -> dict[str, Any]:
+    """Turn the switch of the host's models, as a caller does."""
+    answer = agents.daemon.client().post({"enabled": enabled}, "/host-llm")
+    assert answer.status == 200, answer.body
+    return dict(answer.json)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agents import OTHER, hosting, needs_agent
+from agents import OTHER, hosting, needs_agent, switch
 from harness import until
 from sink_wires import Hang, Say, use
 
@@ -37,12 +37,6 @@ def agents(shared: Agents) -> Agents:
     switch(shared, enabled=True)
     shared.script(Say("Done."))
     return shared
-
-
-def switch(agents: Agents, *, enabled: bool) -> dict[str, Any]:
-    answer = agents.daemon.client().post({"enabled": enabled}, "/host-llm")
-    assert answer.status == 200, answer.body
-    return dict(answer.json)
 
 
 def counted(agents: Agents) -> tuple[int, int]:

@@ -216,10 +216,14 @@ def test_a_budget_ends_a_turn_that_is_under_way_and_refuses_further_ones_after_a
         assert agents.sink.count == 3
         assert "agent.budget_requests" in agents.text("agent_status")
         agents.daemon.stop()
-        settings["agent"] = {"budget_tokens": 300}
+
+        settings["agent"] = {"budget_tokens": 400}
         (tmp_path / "a2mcp.json").write_text(json.dumps(settings))
         agents.daemon.start()
+        agents.script(Say("One more."))
+        assert not agents.run()["isError"], "321 tokens are spent"
         assert "agent.budget_tokens" in agents.run()["content"][0]["text"]
+        assert "agent.budget_tokens" in agents.text("agent_status")
 
 
 def test_without_the_extra_nothing_is_offered_and_the_log_says_what_to_install(tmp_path: Path) -> None:

@@ -35,9 +35,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 
 @pytest.fixture
 def agents(shared: Agents) -> Agents:
-    """The daemon, which runs, with a provider that knows of nothing."""
-    if shared.daemon.process.poll() is not None:
-        shared.daemon.start()
+    """The daemon, with a provider that knows of nothing."""
     shared.script(Say("Done."))
     return shared
 

@@ -6,7 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 import pytest
-from agents import hosting, needs_agent
+from agents import hosting, needs_agent, switch
 from asker import Asker
 from harness import until
 from sink_wires import USED, Hang, Refuse, Say
@@ -34,7 +34,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 
 @pytest.fixture
 def agents(shared: Agents) -> Agents:
-    """The daemon, with a provider that knows the capital."""
+    """The daemon, allowed to ask, with a provider that knows the capital."""
+    switch(shared, enabled=True)
     shared.script(Say("Paris"))
     return shared
 
@@ -103,14 +104,14 @@ def test_a_provider_that_fails_is_the_tools_answer(agents: Agents) -> None:
 
 def test_what_a_tool_asks_is_refused_while_the_host_asks_nobody(agents: Agents) -> None:
     """Source: issue, point 4: zero requests from sampling."""
-    client, before = agents.daemon.client(), agents.sink.connections
-    assert client.post({"enabled": False}, "/host-llm").status == 200
+    before = agents.sink.connections, agents.sink.count
+    switch(agents, enabled=False)
     refused = agents.caller(can={}).call(TOOL)
-    assert client.post({"enabled": True}, "/host-llm").status == 200
 
     assert refused["isError"]
     assert SENTINEL in refused["content"][0]["text"]
-    assert agents.sink.connections == before
+    assert (agents.sink.connections, agents.sink.count) == before
+    switch(agents, enabled=True)
     assert agents.caller(can={}).call(TOOL)["content"][0]["text"] == "The model says: Paris"
 
 

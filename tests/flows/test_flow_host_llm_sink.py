@@ -104,12 +104,19 @@ def host(tmp_path: Path, sink: Sink) -> Iterator[Daemon]:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Sink]]:
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Sink]]:
     """A daemon and its provider for the tests that only turn the switch."""
     sink = Sink()
     with hosted(tmp_path_factory.mktemp("shared"), sink) as daemon:
         yield daemon, sink
     sink.close()
+
+
+@pytest.fixture
+def shared(started: tuple[Daemon, Sink]) -> tuple[Daemon, Sink]:
+    """The same, allowed to ask."""
+    switch(started[0], enabled=True)
+    return started
 
 
 def switch(daemon: Daemon, *, enabled: bool) -> dict:
@@ -194,7 +201,6 @@ def test_the_daemon_itself_is_reached_as_ever_while_models_on_this_machine_are_d
     host.alive()
     assert outcome(host.session().call("reach", port=host.port, way="http.client")) == (False, "reached")
     assert host.cli("status").returncode == 0
-    switch(host, enabled=True)
 
 
 def test_the_hook_that_stays_costs_a_call_less_than_a_hundredth(shared):
@@ -236,7 +242,6 @@ def test_a_command_is_another_process_and_reaches_the_provider(shared):
     line = f"exec 3<>/dev/tcp/127.0.0.1/{sink.port}; printf 'POST /v1/bash HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
     assert host.session().call("bash", command=line).result["isError"] is False
     assert sink.requests[before:] == ["/v1/bash"]
-    switch(host, enabled=True)
 
 
 def test_a_program_that_prints_a_key_and_runs_already_goes_on(tmp_path, sink):

@@ -50,18 +50,19 @@ def planted(folder: Path) -> Iterator[Daemon]:
         "observe": {"notify": "on"},
         "xfer": {"server": "dufs", "dufs": str(tools / "dufs"), "cloudflared": str(tools / "cloudflared")},
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-        patch.setattr(Daemon, "environment", property(_with_a_secret(Daemon.environment.fget)))  # type: ignore[attr-defined]
-        with running(folder / "home", settings=settings) as started:
-            yield started
-            started.stop()
-            assert having("sleep", SECONDS) == []
+    with contextlib.ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+            patch.setattr(Daemon, "environment", property(_with_a_secret(Daemon.environment.fget)))  # type: ignore[attr-defined]
+            started = stack.enter_context(running(folder / "home", settings=settings))
+        yield started
+        started.stop()
+        assert having("sleep", SECONDS) == []
 
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    """One for a test that kills it."""
+    """One for a test that ends it."""
     with planted(tmp_path) as started:
         yield started
 
@@ -134,6 +135,15 @@ def test_a_child_holds_three_descriptors_and_no_secret(parent: Daemon, kind: str
         for secret in (parent.token, other.session):
             assert secret
             assert secret.encode() not in environment + arguments
+
+
+def test_no_child_outlives_an_orderly_stop(daemon: Daemon) -> None:
+    """Promise P6: of each kind one."""
+    for number, begin in enumerate(KINDS.values(), 1):
+        begin(daemon)
+        until(lambda number=number: len(having("sleep", SECONDS)) == number, what="one more child")
+    assert daemon.stop() == 0
+    assert having("sleep", SECONDS) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -178,19 +178,22 @@ def test_what_the_daemon_ran_for_itself_is_ended_by_the_next_start(tmp_path: Pat
         assert carrying(marker) == []
 
 
-def test_the_orphans_of_others_are_nobodys_business(tmp_path: Path, marker: str) -> None:
+def test_the_orphans_of_others_are_nobodys_business(
+    tmp_path: Path, marker: str, request: pytest.FixtureRequest
+) -> None:
     """Row D07: another home, a home that had the same path, and a number that was given to a stranger."""
     home, seconds = tmp_path / "home", str(SOME + 200)
     home.mkdir(mode=0o700)
     others = []
     for mark in (marks.home_of(tmp_path) | 7, marks.home_of(home) ^ 1 << 40 | 7, 0):
         with marks.wearing(mark) if mark else contextlib.nullcontext():
-            others.append(subprocess.Popen(["sleep", seconds]))
+            others.append(sleeper(seconds, request))
     assert [marks.of(other.pid) is None for other in others] == [False, False, True]
     with running(home) as first:
         job = first.session().call("bash", command=f"exec sleep {seconds}", wait=0).result["structuredContent"]["jobId"]
+        ours = until(lambda: {*having("sleep", seconds)} - {other.pid for other in others}, what="the command")
         killed(first)
-    (pid,) = {*having("sleep", seconds)} - {other.pid for other in others}
+    (pid,) = ours
     os.kill(pid, signal.SIGKILL)
     # Its number is a stranger's now, as far as what is written down goes.
     path = home / "jobs" / job / "meta.json"
@@ -204,9 +207,14 @@ def test_the_orphans_of_others_are_nobodys_business(tmp_path: Path, marker: str)
         assert second.stop() == 0
         assert "was killed" not in second.stderr
     assert [other.poll() for other in others] == [None] * 3
-    for other in others:
-        other.kill()
-        other.wait()
+
+
+def sleeper(seconds: str, request: pytest.FixtureRequest) -> subprocess.Popen[bytes]:
+    """A process that sleeps until the end of the test, whatever it finds."""
+    sleeping = subprocess.Popen(["sleep", seconds])
+    request.addfinalizer(sleeping.wait)
+    request.addfinalizer(sleeping.kill)
+    return sleeping
 
 
 def test_a_daemon_that_a_command_of_its_home_has_started_is_no_orphan(tmp_path: Path, marker: str) -> None:

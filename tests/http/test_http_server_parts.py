@@ -19,7 +19,7 @@ from waitress.parser import ParsingError, TransferEncodingNotImplemented
 
 from a2mcp.auth.bearer import Bearer
 from a2mcp.auth.origin import AllowedHosts
-from a2mcp.errors import BodyTooLarge, CannotListen, InvalidRequest, SystemRefused
+from a2mcp.errors import BodyTooLarge, CannotListen, HeadersTooLarge, InvalidRequest, SystemRefused
 from a2mcp.http.guard import Guard
 from a2mcp.http.routes import BRIDGE, RESERVED, route_for
 from a2mcp.http.server import responses
@@ -272,6 +272,23 @@ def test_what_may_become_a_head_is_waited_for(start: bytes) -> None:
 
     assert parser.error is None
     assert not parser.completed
+
+
+@pytest.mark.parametrize("before", [b"", b"\r\n"], ids=["at once", "behind an empty line"])
+@pytest.mark.parametrize("piece", [100, 3000, 100_000])
+@pytest.mark.parametrize(("headers", "refused"), [(256, False), (257, True)])
+def test_a_head_has_as_many_lines_as_it_may_have(before: bytes, piece: int, headers: int, refused: bool) -> None:
+    """Row H04: however it comes; one that has more is refused wherever it would end, and a body has as many as it likes."""
+    head = HEAD + b"X: y\r\n" * (headers - 3) + b"Content-Length: 900\r\n\r\n"
+    data = before + head + b"a\r\n" * 300
+    parser = _parser(HeadCache(Adjustments()), body_bytes=1000)
+    for start in range(0, len(data), piece):
+        if not parser.completed:
+            parser.received(data[start : start + piece])
+
+    assert head.count(b"\r\n") == headers + 2
+    assert isinstance(parser.error, HeadersTooLarge) == refused
+    assert parser.error is None or refused
 
 
 def test_a_head_that_comes_byte_by_byte_costs_little() -> None:

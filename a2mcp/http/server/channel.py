@@ -46,7 +46,7 @@ LINGER_BYTES: Final = 1 << 20
 TURN_BYTES: Final = 1 << 20
 """Sent to all peers in one round of the loop."""
 STRANGER_BYTES: Final = 4096
-"""Read at a time from who has not shown the token."""
+"""Read at a time from who has not shown the token and may yet do so."""
 STREAM_BYTES: Final = 4 << 20
 """Unsent bytes of a stream at which its reader is taken for one that does not read, and dropped."""
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -30,6 +30,8 @@ CHUNK_LINE_BYTES: Final = 1024
 """Of the line before a chunk, and of the trailer. Waitress has no limit, and copies what it has with every read."""
 HEADER_LINES: Final = 256
 """Each costs time, and all of it before the token is looked at."""
+USUAL_BYTES: Final = 4096
+"""Within these almost every head ends."""
 CRUMBS_BYTES: Final = 2048
 """Of small chunks, looked at in one turn."""
 CHUNK_FRAMING_BYTES: Final = 1 << 20
@@ -86,7 +88,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         # Waitress drops any white space before a request, but only where it comes with the rest of the head.
         begins = self.headers_finished or _begins_a_head(self.header_plus, data)
         if begins and not self.headers_finished and _has_too_many_lines(self.header_plus, data):
-            self._refuse(_too_many_lines())
+            self._refuse(_refusal_of_lines())
             return len(data)
         consumed: int = super().received(data)
         # Waitress parses a stand-in head when the real one is too long, so its 431 counts before what that one says.
@@ -132,7 +134,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         """Take the head from the cache or parse it, then let the guard judge it. Called by Waitress."""
         # Two more lines are the request's and the empty one.
         if header_plus.count(b"\n") > HEADER_LINES + 2:
-            self._refusal = _too_many_lines()
+            self._refusal = _refusal_of_lines()
             return
         remembered = self._cache.parse(header_plus)
         self._take(remembered.head)
@@ -190,7 +192,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]  # Waitress has no
         self.expect_continue = False
 
 
-def _too_many_lines() -> HeadersTooLarge:
+def _refusal_of_lines() -> HeadersTooLarge:
     return HeadersTooLarge(f"bad request: more than {HEADER_LINES} headers")
 
 
@@ -198,11 +200,12 @@ def _has_too_many_lines(before: bytes, data: bytes) -> bool:
     """Whether a head goes on after as many lines as it may have.
 
     PERF: seen in the first lines, whatever is behind them: to look for the end of a long head takes ten times as long.
+    Little pieces are not worth it; they are counted when the head is whole.
     """
-    if len(data) < HEADER_LINES:
+    if len(data) < HEADER_LINES or data.find(b"\r\n\r\n", 0, USUAL_BYTES) >= 0:
         return False
     # One more is the request's.
-    lines = (before + data).split(b"\n", HEADER_LINES + 2)
+    lines = (before + data).lstrip(b"\r\n").split(b"\n", HEADER_LINES + 2)
     del lines[-1]
     return len(lines) > HEADER_LINES + 1 and all(len(line) > 1 and line.endswith(b"\r") for line in lines)
 

@@ -13,6 +13,9 @@ from typing import Any, Final
 # Not POLLPRI: a byte of urgent data, which nothing here reads, would stay ready for ever and spin the loop.
 READ: Final = select.POLLIN
 WRITE: Final = select.POLLOUT
+EVENTS: Final = 4096
+"""Told at a time: more than strangers there may be. What is told and not looked at goes to the end of epoll's list, so
+that with fewer the same ones could be passed over again and again."""
 _HAS_EPOLL: Final = hasattr(select, "epoll")
 
 
@@ -41,7 +44,8 @@ class Poller:
 
     def wait(self, seconds: float) -> list[tuple[int, int]]:
         """The descriptors that are ready, or none after ``seconds``."""
-        ready: list[tuple[int, int]] = self._poll.poll(seconds if _HAS_EPOLL else seconds * 1000)
+        ready: list[tuple[int, int]]
+        ready = self._poll.poll(seconds, EVENTS) if _HAS_EPOLL else self._poll.poll(seconds * 1000)
         return ready
 
     def close(self) -> None:

@@ -23,10 +23,10 @@ from a2mcp.http.server.channel import LOOKAHEAD, TURN_BYTES, Channel
 from a2mcp.http.server.connections import LOOK_AGAIN_S, Connections
 from a2mcp.http.server.heads import HeadCache
 from a2mcp.http.server.poller import READ, WRITE, Poller, SocketMap
+from a2mcp.http.server.precedence import Precedence
 from a2mcp.http.server.scheduler import Scheduler
 from a2mcp.http.server.sinks import Sinks, no_sinks
 from a2mcp.http.server.throttle import Throttle
-from a2mcp.http.server.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +112,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
             bind_socket=False,
             sockinfo=(sock.family, sock.type, sock.proto, sock.getsockname()),
         )
-        self._turns = Turns(self._map, self._poller, self._look_after)
+        self._precedence = Precedence(
+            self._map, self._poller, listener=self, look_after=self._look_after, meanwhile=self._go_on
+        )
         self._thread = threading.get_ident()
 
     # --- the loop -------------------------------------------------------------------------------------------------
@@ -123,26 +125,23 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # Waitress has no types.
         while self._running:
             ready = self._poller.wait(self._patience())
             self.turn_bytes = max(LEAST_TURN_BYTES, TURN_BYTES // max(1, len(ready)))
-            self._turns.take(ready)
-            # Last: a newcomer may be given the descriptor of a connection whose event has not been looked at.
-            for fd, event in ready:
-                if fd == self._fileno:
-                    wasyncore.readwrite(self, event)
-                    self._settle(self)
-            self._scheduler.serve_ready()
-            self._scheduler.serve_further()
-            self._settle_changed()
+            self._precedence.take(ready)
+            self._go_on()
             for channel in self.connections.give_way():
                 channel.handle_close()
             self._tick()
         self._close_all()
 
     def _look_after(self, dispatcher: Any, event: int) -> None:
-        if dispatcher is self:
-            return  # Last of all, see ``run``.
         wasyncore.readwrite(dispatcher, event)
         self._scheduler.serve_ready()
         self._settle(dispatcher)
+
+    def _go_on(self) -> None:
+        """Do what callers wait for beside what they have just sent."""
+        self._scheduler.serve_ready()
+        self._scheduler.serve_further()
+        self._settle_changed()
 
     def _patience(self) -> float:
         if self._scheduler.busy:

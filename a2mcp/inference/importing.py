@@ -1,4 +1,4 @@
-"""Loading a library that is hundreds of thousands of objects, all of which stay."""
+"""Importing a library that is hundreds of thousands of objects, all of which stay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def loading(name: str) -> Iterator[None]:
+def importing(name: str) -> Iterator[None]:
     """Look for no garbage while a module is imported inside the block, nor ever again among what is there then.
 
     PERF: a full collection took 0.2 s with the agent's library in memory, in which nobody was answered.
@@ -26,6 +26,7 @@ def loading(name: str) -> Iterator[None]:
     gc.disable()
     try:
         yield
-    finally:
+        # Not where it failed: that is tried again with each turn, and what it left would stay for ever.
         gc.freeze()
+    finally:
         gc.enable()
