@@ -54,13 +54,19 @@ class Pulse:
         return f"{shown} ms (median / p99 / worst of {len(self._waits)}), starved {self.starved:.0%}"
 
 
-def feel(daemon: Daemon, seconds: float) -> Pulse:
-    """Ping for a while, never more than one at a time: on a connection that is kept, and now and then on a new one."""
+def feel(daemon: Daemon, seconds: float, least: int = 1) -> Pulse:
+    """Ping for a while, never more than one at a time: on a connection that is kept, and now and then on a new one.
+
+    Args:
+        daemon: whom to ping.
+        seconds: how long.
+        least: pings, for which it may go on for ten times as long: of fewer than 200, p99 would be the worst.
+    """
     waits, noise = [], []
     began_at, starved = time.monotonic(), _starved_s(daemon)
     ends = began_at + seconds
     with wire.Line(daemon.port) as kept:
-        while time.monotonic() < ends or not waits:
+        while (now := time.monotonic()) < ends or (len(waits) < least and now < ends + 9 * seconds):
             began = time.perf_counter()
             if len(waits) % STRANGERS:
                 _ping(kept, daemon.token)
