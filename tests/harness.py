@@ -10,6 +10,7 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -37,6 +38,16 @@ def until(condition: Callable[[], Any], *, what: str, seconds: float = DEADLINE_
             raise AssertionError(f"{what} did not happen within {seconds} s")
         time.sleep(0.005)
     return value
+
+
+def lasting_port() -> int:
+    """A port that is free, and below those that the system gives to whoever asks for none: it stays free over a restart."""
+    for _ in range(100):
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as tried, contextlib.suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 class Answer:

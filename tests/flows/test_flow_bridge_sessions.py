@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import wire
-from harness import Client, Daemon, running, until
+from harness import Client, Daemon, lasting_port, running, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,7 +127,7 @@ def test_two_session_headers_or_a_huge_one_are_refused(shared_daemon: Daemon) ->
 
 def test_a_restart_forgets_every_session(tmp_path: Path) -> None:
     """Seed, "Session lifecycle" (会话生命周期) 5: memory of the process only; row S08."""
-    daemon = Daemon(tmp_path / "home").start()
+    daemon = Daemon(tmp_path / "home", settings={"port": lasting_port()}).start()
     try:
         sessions = [daemon.session().session for _ in range(5)]
         port = daemon.port

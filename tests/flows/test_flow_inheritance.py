@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import Daemon, running, until
+from harness import Daemon, lasting_port, running, until
 from inflight import Later
 from stragglers import having
 from watchers import operator
@@ -45,6 +45,7 @@ def planted(folder: Path) -> Iterator[Daemon]:
         (tools / name).write_text(f"#!/bin/bash\n{body}\n")
         (tools / name).chmod(0o755)
     settings = {
+        "port": lasting_port(),
         "drain_s": 0.2,
         "approval": {"tools": {"write": "prompt"}},
         "observe": {"notify": "on"},
@@ -157,7 +158,7 @@ def test_a_child_that_outlives_a_killed_daemon_holds_nothing_of_its_home(daemon:
     if kind in {"the file server", "the tunnel"}:
         until(lambda: not having("sleep", SECONDS), what="its end")
     settings = json.loads((home / "a2mcp.json").read_text())
-    with running(home, settings=settings | {"port": port}) as second:
+    with running(home, settings=settings) as second:
         assert second.port == port
         if kind in {"the searcher", "the notice"}:
             until(lambda: not having("sleep", SECONDS), what="its end")

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
-from harness import ROOT, Daemon, running, until
+from harness import ROOT, Daemon, lasting_port, running, until
 from inflight import Later
 from visitor import link_of
 from watchers import approvals, decide, operator
@@ -393,7 +393,8 @@ def test_a_clock_that_jumps_changes_no_duration(browser, free):
 
 def test_a_page_whose_daemon_went_away_says_so(browser, tmp_path):
     """Issue 6.1: a visit is bound to this daemon run."""
-    with running(tmp_path / "home") as daemon, opened(browser, daemon) as page:
+    settings = {"port": lasting_port()}
+    with running(tmp_path / "home", settings=settings) as daemon, opened(browser, daemon) as page:
         daemon.stop()
         page.wait_for_selector("#link.off")
         port = daemon.port
