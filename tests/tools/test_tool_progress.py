@@ -49,7 +49,7 @@ def shell(tmp_path, monkeypatch):
 def test_a_command_tells_bytes_and_last_line_until_it_is_answered(shell):
     """Issue §4: bytes and last line."""
     ear = Ear()
-    call = shell.begin(bash.TOOL, tell=ear, command="echo one; echo two; sleep 30", wait=0.5)
+    call = shell.begin(bash.TOOL, tell=ear, command="echo one; echo two; sleep 30", wait=2)
 
     shell.result_of(call)
     told = len(ear.told)
