@@ -31,6 +31,12 @@ OTHER = "anthropic/m"
 """The model that is not the default, in the other wire format."""
 
 
+TOOL = "test_input_required_result_sampling"
+"""Of the conformance suite: it asks a model for a capital."""
+SAMPLING = "sampling/createMessage"
+"""What that is in the log, and in the rules of approval."""
+
+
 def models(sink: Sink, *, key: str = KEY, keys: dict[str, str] | None = None) -> str:
     """The operator's file: the one provider, in both of its formats.
 

@@ -13,6 +13,8 @@ from standard_client import FIXTURE, Standard, fixture_argv
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from agents import Agents
+
 sys.path.insert(0, str(Path(FIXTURE).parent))
 
 
@@ -22,6 +24,17 @@ def fixture_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]
     argv = fixture_argv("SLOW_S=0.2", "COMMENT_S=0.2")
     with running(tmp_path_factory.mktemp("fixture") / "home", argv=argv) as started:
         yield started
+
+
+@pytest.fixture
+def agents(shared: Agents) -> Agents:
+    """The daemon that the tests of a module share, allowed to ask, with a provider that has only this to say."""
+    from agents import switch
+    from sink_wires import Say
+
+    shared.script(Say("Done."))
+    switch(shared, enabled=True)
+    return shared
 
 
 @pytest.fixture

@@ -27,13 +27,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
         yield agents
 
 
-@pytest.fixture
-def agents(shared: Agents) -> Agents:
-    """The daemon, with a provider that knows of nothing."""
-    shared.script(Say("Done."))
-    return shared
-
-
 @pytest.mark.parametrize("model", ["openai/m", OTHER])
 def test_a_run_reads_a_file_with_the_hosts_tools_and_answers(agents: Agents, tmp_path: Path, model: str) -> None:
     """Source: issue, "What it must show"."""

@@ -31,14 +31,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
         yield started
 
 
-@pytest.fixture
-def agents(shared: Agents) -> Agents:
-    """The daemon, allowed to ask, with a provider that knows of nothing."""
-    switch(shared, enabled=True)
-    shared.script(Say("Done."))
-    return shared
-
-
 def counted(agents: Agents) -> tuple[int, int]:
     return agents.sink.connections, agents.sink.count
 

@@ -39,13 +39,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
         yield agents
 
 
-@pytest.fixture
-def agents(shared: Agents) -> Agents:
-    """The daemon, with a provider that knows of nothing."""
-    shared.script(Say("Done."))
-    return shared
-
-
 @pytest.mark.parametrize("model", ["openai/m", OTHER])
 @pytest.mark.parametrize(
     ("step", "requests", "said"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from agents import hosting, needs_agent
+from agents import SAMPLING, TOOL, hosting, needs_agent
 from harness import until
 from sink_wires import Say, use
 from standard_client import fixture_argv
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from agents import Agents
 
 pytestmark = needs_agent
-TOOL = "test_input_required_result_sampling"
-SAMPLING = "sampling/createMessage"
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +30,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 
 
 @pytest.fixture
-def agents(shared: Agents) -> Agents:
+def agents(agents: Agents) -> Agents:
     """The daemon, with a provider that knows the capital."""
-    shared.script(Say("Paris"))
-    return shared
+    agents.script(Say("Paris"))
+    return agents
 
 
 def test_a_call_of_the_agent_waits_for_the_operator(agents: Agents, tmp_path: Path) -> None:

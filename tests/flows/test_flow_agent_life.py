@@ -33,13 +33,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
         yield agents
 
 
-@pytest.fixture
-def agents(shared: Agents) -> Agents:
-    """The daemon, with a provider that knows of nothing."""
-    shared.script(Say("Done."))
-    return shared
-
-
 def facts(agents: Agents, session: str) -> dict[str, Any]:
     """How a session stands."""
     return dict(agents.call("agent_wait", session=session, wait=0)["structuredContent"])

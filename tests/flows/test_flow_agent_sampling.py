@@ -6,7 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 import pytest
-from agents import hosting, needs_agent, switch
+from agents import SAMPLING, TOOL, hosting, needs_agent, switch
 from asker import Asker
 from harness import until
 from sink_wires import USED, Hang, Refuse, Say
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from agents import Agents
 
 pytestmark = needs_agent
-TOOL = "test_input_required_result_sampling"
-SAMPLING = "sampling/createMessage"
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +31,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 
 
 @pytest.fixture
-def agents(shared: Agents) -> Agents:
-    """The daemon, allowed to ask, with a provider that knows the capital."""
-    switch(shared, enabled=True)
-    shared.script(Say("Paris"))
-    return shared
+def agents(agents: Agents) -> Agents:
+    """The daemon, with a provider that knows the capital."""
+    agents.script(Say("Paris"))
+    return agents
 
 
 def test_a_modern_caller_without_a_model_is_answered_by_the_hosts(agents: Agents) -> None:

@@ -26,13 +26,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
         yield started
 
 
-@pytest.fixture
-def agents(shared: Agents) -> Agents:
-    """The daemon, with a provider that knows of nothing."""
-    shared.script(Say("Done."))
-    return shared
-
-
 def test_the_end_of_a_job_begins_a_turn_where_it_is_wanted(agents: Agents) -> None:
     """Source: issue, point 3: with a model and agent.wake."""
     agents.script(Say("I saw it."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import select
 import socket
@@ -424,6 +425,26 @@ def test_interest_is_told_once_and_can_be_changed(pair: tuple[socket.socket, soc
     del fds[left.fileno()]
     assert list(poller.wait(0)) == []
     poller.close()
+
+
+def test_more_than_a_thousand_are_told_at_once(pair: tuple[socket.socket, socket.socket]) -> None:
+    """P4: by itself epoll tells 1,023, and who is passed over goes to the end of its list."""
+    count, (soft, hard) = 1100, resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2 * count:
+        pytest.skip("the limit on open files is too low here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * count), hard))
+    poller, descriptors = Poller(), []
+    try:
+        descriptors += [os.dup(pair[0].fileno()) for _ in range(count)]
+        for fd in descriptors:
+            poller.add(fd)
+        pair[1].send(b"x")
+        assert {fd for fd, _ in poller.wait(1.0)} == set(descriptors)
+    finally:
+        poller.close()
+        for fd in descriptors:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_descriptor_nobody_watches_is_no_error(pair: tuple[socket.socket, socket.socket]) -> None:
