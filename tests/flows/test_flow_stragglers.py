@@ -99,7 +99,7 @@ def test_what_remains_is_named_listed_and_ended_by_stop(shared_daemon: Daemon, n
 @ways
 def test_a_timeout_ends_whoever_got_away_too(shared_daemon: Daemon, number: int, way: str) -> None:
     """P6: the command and all it started are ended at ``timeout``."""
-    answer = shared_daemon.session().call("bash", command=f"{leaving(way, number)}; sleep 60", timeout=0.5)
+    answer = shared_daemon.session().call("bash", command=f"{leaving(way, number)}; sleep 60", timeout=2)
     assert "timed out" in answer.text
     assert asleep(number) == []
 
@@ -117,7 +117,7 @@ def test_a_cancelled_call_takes_whoever_got_away_with_it(shared_daemon: Daemon, 
 
 def test_a_timeout_counts_for_what_outlived_the_command_as_well(shared_daemon: Daemon, number: int) -> None:
     """P6: the end that was stated holds when the shell is long gone."""
-    answer = shared_daemon.session().call("bash", command=leaving(WAYS["own session"], number), timeout=1.0)
+    answer = shared_daemon.session().call("bash", command=leaving(WAYS["own session"], number), timeout=3)
     assert "background process still runs" in answer.text
     until(lambda: asleep(number) == [], what="its end")
 

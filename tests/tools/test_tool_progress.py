@@ -64,7 +64,7 @@ def test_waiting_for_a_job_tells_what_it_says(shell):
     job = shell.bash("echo from the job; sleep 30", wait=0).structured["jobId"]
     ear = Ear()
 
-    shell.result_of(shell.begin(jobs.TOOL, tell=ear, action="wait", id=job, timeout=0.4))
+    shell.result_of(shell.begin(jobs.TOOL, tell=ear, action="wait", id=job, timeout=2))
 
     assert ear.told[-1] == (13, None, "from the job")
 
