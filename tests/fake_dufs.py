@@ -6,6 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from appended import whole_lines
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -136,5 +138,4 @@ class FakeDufs:
 
     def notes(self, kind: str) -> list[dict[str, Any]]:
         """What was written down: ``runs``, ``requests`` or ``left``, oldest first."""
-        path = self.path.with_name(f"dufs.{kind}")
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return [json.loads(line) for line in whole_lines(self.path.with_name(f"dufs.{kind}"))]

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
+from appended import whole_lines
 from secrecy import require_uninherited, require_unsaid, require_unwritten
 
 if TYPE_CHECKING:
@@ -238,13 +239,11 @@ class Daemon:
         )  # fmt: skip
 
     def audit(self) -> list[dict[str, Any]]:
-        """Every record in both generations of the log, oldest first."""
-        records = []
-        for name in ("a2mcp.log.1", "a2mcp.log"):
-            path = self.home / name
-            if path.exists():
-                records += [json.loads(line) for line in path.read_bytes().splitlines()]
-        return records
+        """Every record in both generations of the log, oldest first; of a daemon that is gone, all there is must be one."""
+        paths = [path for name in ("a2mcp.log.1", "a2mcp.log") if (path := self.home / name).exists()]
+        if self.process.poll() is None:
+            return [json.loads(line) for path in paths for line in whole_lines(path)]
+        return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
 
     @property
     def stderr(self) -> str:

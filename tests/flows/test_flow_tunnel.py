@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from appended import whole_lines
 from asset_server import PROGRAM, serving, sha256
 from harness import running, until
 from stand_in import NAME, cloudflared
@@ -64,8 +65,7 @@ def records(daemon, tool="tunnel"):
 
 
 def runs(daemon):
-    path = Path(f"{daemon.home.parent / 'cloudflared'}.runs")
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [json.loads(line) for line in whole_lines(daemon.home.parent / "cloudflared.runs")]
 
 
 def alive(pid):

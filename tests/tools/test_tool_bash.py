@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_calls import Shell, Ticket, text_of
+from command_calls import Shell, Ticket, alive, text_of
 
 from a2mcp.errors import Busy
 from a2mcp.host import process
@@ -27,13 +27,6 @@ def shell(tmp_path):
     shell = Shell(tmp_path / "home")
     yield shell
     shell.close()
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_output_error_output_and_exit_code_are_told_apart(shell):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from command_calls import Shell, text_of
+from command_calls import Shell, alive, text_of
 
 from a2mcp.clock import SystemClock
 from a2mcp.host.command import Command
@@ -139,7 +139,7 @@ def test_stop_ends_the_group_and_everyone_who_waits_is_told(shell):
     assert "was stopped" in text_of(result)
     assert shell.result_of(waiting).structured["signal"] == "SIGTERM"
     child = int(result.structured["stdout"])
-    shell.until(lambda: not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text())
+    shell.until(lambda: not alive(child))
     assert zombies() == []
 
 
