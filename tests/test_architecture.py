@@ -51,6 +51,9 @@ RIMS = {
 }
 """Where anything may be caught and not raised again."""
 
+DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""')
+"""How a module begins that says first what it is."""
+
 SOURCE = ("a2mcp", "actors", "benchmarks")
 
 
@@ -108,7 +111,7 @@ def test_most_functions_are_short():
 
 def test_every_module_begins_with_what_it_is():
     """STYLE 2: the module docstring comes first."""
-    silent = [name(path) for path in python(*SOURCE, "tests") if not ast.get_docstring(parsed(path))]
+    silent = [name(path) for path in python(*SOURCE, "tests") if not DOCSTRING.match(path.read_text("utf-8"))]
     assert silent == []
 
 
