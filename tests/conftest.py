@@ -45,9 +45,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its lane."""
+    """Mark each test with its lane, and begin with those in a browser.
+
+    At the end the workers are given a few tests at a time, and each of them would start a browser of its own.
+    """
     for item in items:
         item.add_marker(_lane_of(item.path))
+    items.sort(key=lambda item: item.path.parent.name != "ui")
 
 
 @pytest.hookimpl(wrapper=True)

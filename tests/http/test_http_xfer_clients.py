@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from browsers import CHROMIUM, launched
 from edge import TOKEN
 from files_edge import files_edge, until
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.client
 
-CHROMIUM = shutil.which("chromium")
 CADAVER = shutil.which("cadaver")
 
 
@@ -37,17 +37,15 @@ def folder(tmp_path):
 def page(folder) -> Iterator[tuple[Any, Any]]:
     """The page of the share in a browser that sends the token, and the share."""
     if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
+        pytest.skip("Chromium is not installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with files_edge(folder) as served, playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with files_edge(folder) as served, playwright.sync_playwright() as driver, launched(driver) as browser:
         context = browser.new_context(extra_http_headers={"Authorization": f"Bearer {TOKEN}"})
         opened = context.new_page()
         opened.said = []
         opened.on("console", lambda message: opened.said.append(message.text))
         opened.goto(served.url)
         yield opened, served
-        browser.close()
 
 
 def test_a_browser_lists_uploads_and_downloads(page, folder, tmp_path):
