@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 CHROMIUM: Final = next(
     filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))), None
 )
-"""The one that is made for being driven comes first: a page costs it a third of the processor time. None: there is none."""
+"""The one that is made for being driven comes first: a page costs it half of the processor time. None: there is none."""
 
 
 @contextmanager

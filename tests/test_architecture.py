@@ -51,7 +51,7 @@ RIMS = {
 }
 """Where anything may be caught and not raised again."""
 
-DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""')
+DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""[^\s"]')
 """How a module begins that says first what it is."""
 
 SOURCE = ("a2mcp", "actors", "benchmarks")

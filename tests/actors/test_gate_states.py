@@ -251,4 +251,4 @@ class Approvals(Machine):
 
 def test_approvals_follow_their_model() -> None:
     """Issue 5, item 4: two operators, one answer; a grant is as wide and as long as it says, over restarts, too."""
-    explore(Approvals, sequences=100)
+    explore(Approvals, sequences=150)

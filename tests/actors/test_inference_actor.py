@@ -272,6 +272,6 @@ class Machine(RuleBasedStateMachine):
 
 
 Machine.TestCase.settings = settings(
-    max_examples=100, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=150, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestTheSwitchFollowsItsModel = Machine.TestCase

@@ -104,4 +104,4 @@ def test_a_store_of_which_a_call_fails_keeps_what_it_said_and_goes_on(tmp_path: 
     cases = [(point, fault) for point in found for fault in (("KILL",) if kill else point.faults)]
     # SQLite says of a page of what is to be deleted that could not be read that the file is malformed.
     deleting = [case for case in cases if case[0].name == "pread64" and case[0].subject == str(path)][-20:-18]
-    tell(break_all([*some(cases, 4), *deleting], partial(break_at, tmp_path)))
+    tell(break_all([*some(cases, 6), *deleting], partial(break_at, tmp_path)))

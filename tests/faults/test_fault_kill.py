@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.timeout(7200 if LONG else 120),
 ]
 
-MOST = 2
+MOST = 3
 """Kills of one operation in the short form."""
 
 

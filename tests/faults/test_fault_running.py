@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.timeout(7200 if LONG else 120),
 ]
 
-MOST = 12
+MOST = 16
 """Faults of one operation in the short form."""
 WRITTEN_BY_OTHERS = {"a2mcp.log", "events.db", "events.db-wal"}
 

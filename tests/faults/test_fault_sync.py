@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.timeout(7200 if LONG else 120),
 ]
 
-MOST = 3
+MOST = 4
 """Faults in the short form."""
 SLOW_S = 0.5
 """What the disk takes for each group of records."""

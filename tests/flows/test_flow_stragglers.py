@@ -99,8 +99,10 @@ def test_what_remains_is_named_listed_and_ended_by_stop(shared_daemon: Daemon, n
 @ways
 def test_a_timeout_ends_whoever_got_away_too(shared_daemon: Daemon, number: int, way: str) -> None:
     """P6: the command and all it started are ended at ``timeout``."""
-    answer = shared_daemon.session().call("bash", command=f"{leaving(way, number)}; sleep 60", timeout=2)
-    assert "timed out" in answer.text
+    client = shared_daemon.session()
+    call = Later(lambda: client.call("bash", command=f"{leaving(way, number)}; sleep 60", timeout=2))
+    until(lambda: asleep(number), what="the one who was left")
+    assert "timed out" in call.result().text
     assert asleep(number) == []
 
 

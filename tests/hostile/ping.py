@@ -100,7 +100,7 @@ def prepare(ground: Path) -> None:
         (many / f"file number {number}.txt").touch()
     with (ground / "share" / "large").open("wb") as large:
         large.truncate(1 << 28)
-    (ground / "lines").write_text("\n".join(f"line {number} of many that are alike" for number in range(2_500)))
+    (ground / "lines").write_text("\n".join(f"line {number} of many that are alike" for number in range(5_000)))
     (ground / "odd").write_bytes(("Größe und Äpfel, façade " * 20 + "\n").encode("cp1252") * 30)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BOUND_S = 1.0
 P99_S = 0.1
 BEFORE_S = 0.2
-DURING_S = 10.0 if os.environ.get("A2MCP_TEST_LONG") == "1" else 1.0
+DURING_S = 10.0 if os.environ.get("A2MCP_TEST_LONG") == "1" else 1.2
 PINGS = 200
 NOISE = 5
 """Others use the machine, too: p99 may be this many times what a ping takes without an attack, or what a pause between

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PEERS = of(40, 200)
 READERS = of(40, 80)
 """Of answers: each has a call in flight as long as the sockets take more, and the others queue behind those."""
-SECONDS = of(1, 30)
+SECONDS = of(2, 30)
 FILE_BYTES = 32 << 20
 HEAVIER_MB = 40.0
 A_CALL_MB = 0.75

@@ -271,7 +271,7 @@ def test_children_that_ignore_term_do_not_survive_their_shell(shell, monkeypatch
 
 def test_a_stopped_command_is_ended_too(shell):
     """Row B05: STOP."""
-    result = shell.bash("kill -STOP $$", timeout=0.2)
+    result = shell.bash("kill -STOP $$", timeout=SPOKEN_S)
     assert result.structured["timedOut"]
     assert result.structured["signal"] == "SIGTERM"
 
