@@ -123,14 +123,6 @@ class Shell:
         self.runs.close()
 
 
-def alive(pid):
-    """Whether there is such a process and it has not ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def text_of(result):
     """Return the text of a result; a link may follow it."""
     block = result.content[0]

@@ -15,6 +15,7 @@ import pytest
 from appended import whole_lines
 from asset_server import PROGRAM, serving, sha256
 from harness import running, until
+from processes import alive
 from stand_in import NAME, cloudflared
 from watchers import operator
 
@@ -66,13 +67,6 @@ def records(daemon, tool="tunnel"):
 
 def runs(daemon):
     return [json.loads(line) for line in whole_lines(daemon.home.parent / "cloudflared.runs")]
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_the_operator_opens_it_looks_at_it_and_closes_it(daemon):

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from command_calls import Shell, Ticket, alive, text_of
+from command_calls import Shell, Ticket, text_of
+from processes import alive
 
 from a2mcp.errors import Busy
 from a2mcp.host import process

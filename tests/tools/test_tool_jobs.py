@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from command_calls import Shell, alive, text_of
+from command_calls import Shell, text_of
+from processes import alive
 
 from a2mcp.clock import SystemClock
 from a2mcp.host.command import Command
