@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import wire
+from crowded import crowded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,10 +95,7 @@ def _ping(line: wire.Line, token: str) -> None:
 
 def prepare(ground: Path) -> None:
     """Make what the attacks use: a share with a large file and a folder of thousands, and files that are work to read."""
-    many = ground / "share" / "many"
-    many.mkdir(parents=True)
-    for number in range(5000):
-        (many / f"file number {number}.txt").touch()
+    crowded(ground / "share" / "many", (f"file number {number}.txt" for number in range(5000)))
     with (ground / "share" / "large").open("wb") as large:
         large.truncate(1 << 28)
     (ground / "lines").write_text("\n".join(f"line {number} of many that are alike" for number in range(5_000)))
