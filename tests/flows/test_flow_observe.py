@@ -17,16 +17,42 @@ from harness import Daemon, running, until
 from inflight import Later
 from prometheus_client.parser import text_string_to_metric_families
 from standard_client import Standard, legacy
-from watchers import Watching, operator
+from watchers import Watching, decide, operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
+@pytest.fixture(scope="module")
+def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One for the tests that end it and start it again."""
+    with running(tmp_path_factory.mktemp("restarted") / "home") as daemon:
+        yield daemon
+
+
+@pytest.fixture(scope="module")
+def cautious(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with running(tmp_path_factory.mktemp("cautious") / "home", settings={"approval": {"mode": "write"}}) as daemon:
+        yield daemon
+
+
 @pytest.fixture
-def asking(tmp_path: Path) -> Iterator[Daemon]:
-    with running(tmp_path / "home", settings={"approval": {"mode": "write"}}) as daemon:
+def asking(cautious: Daemon) -> Iterator[Daemon]:
+    """The same, and nothing stays granted after the test."""
+    yield cautious
+    for grant in operator(cautious, "GET", "/grants")[1]:
+        operator(cautious, "POST", "/grants/revoke", {"id": grant["id"]})
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One that forbids a tool, in spite of a grant, waits a second for the operator, and shows no metrics."""
+    home = tmp_path_factory.mktemp("strict") / "home"
+    home.mkdir(mode=0o700)
+    (home / "grants.json").write_text('{"grants":[{"id":"g1","tool":"bash","since":"x"}]}')
+    approval = {"mode": "write", "timeout_s": 1, "tools": {"bash": "deny"}}
+    with running(home, settings={"approval": approval, "observe": {"metrics": False}}) as daemon:
         yield daemon
 
 
@@ -42,12 +68,13 @@ def waiting(daemon: Daemon, count: int = 1) -> list[dict[str, Any]]:
 # --- watching -----------------------------------------------------------------------------------------------------
 
 
-def test_a_call_is_seen_as_it_happens(daemon: Daemon) -> None:
+def test_a_call_is_seen_as_it_happens(shared_daemon: Daemon) -> None:
     """Issue 6, items 2 and 3: within 200 ms; replay, then live."""
-    client = daemon.session()
+    client = shared_daemon.session()
+    ours = f"kind=call&session={client.session}"
     client.call("bash", command="echo before")
-    until(lambda: len(operator(daemon, "GET", "/events?kind=call")[1]) == 2, what="the first call in the store")
-    with Watching(daemon, "history=1&kind=call") as watching:
+    until(lambda: len(operator(shared_daemon, "GET", f"/events?{ours}")[1]) == 2, what="the first call in the store")
+    with Watching(shared_daemon, f"history=1&{ours}") as watching:
         assert watching.next()["kind"] == "call.done"
         began = time.monotonic()
         client.call("bash", command="echo now", timeout=5)
@@ -61,12 +88,14 @@ def test_a_call_is_seen_as_it_happens(daemon: Daemon) -> None:
     assert done["sequence"] == start["sequence"] + 1
 
 
-def test_a_thousand_calls_under_watch_are_all_in_the_store(daemon: Daemon) -> None:
+def test_a_thousand_calls_under_watch_are_all_in_the_store(shared_daemon: Daemon) -> None:
     """Issue 6: 20 watchers open during a 16-client load, and the store has every call."""
-    watchers = [Watching(daemon) for _ in range(20)]
+    watchers = [Watching(shared_daemon) for _ in range(20)]
+    sessions: set[str | None] = set()
 
     def calls() -> None:
-        client = daemon.session()
+        client = shared_daemon.session()
+        sessions.add(client.session)
         for _ in range(63):
             assert client.call("jobs", action="list").status == 200
 
@@ -77,34 +106,35 @@ def test_a_thousand_calls_under_watch_are_all_in_the_store(daemon: Daemon) -> No
         client.join(60)
 
     def stored() -> list[dict[str, Any]]:
-        return operator(daemon, "GET", "/events?limit=10000&kind=call.done")[1]
+        found = operator(shared_daemon, "GET", "/events?limit=10000&kind=call.done")[1]
+        return [event for event in found if event["session"] in sessions]
 
     until(lambda: len(stored()) == 16 * 63, what="every call in the store")
-    ids = {record["id"] for record in daemon.audit() if record["phase"] == "done" and record["tool"] == "jobs"}
-    assert ids == {event["call"] for event in stored()}
-    whole = operator(daemon, "GET", "/events?limit=10000&after=0")[1]
+    done = [record for record in shared_daemon.audit() if record["phase"] == "done" and record["tool"] == "jobs"]
+    assert {record["id"] for record in done if record["sid"] in sessions} == {event["call"] for event in stored()}
+    whole = operator(shared_daemon, "GET", "/events?limit=10000&after=0")[1]
     assert [event["sequence"] for event in whole] == list(range(1, len(whole) + 1)), "not one gap"
     for watcher in watchers:
         with watcher:
             assert watcher.next()["sequence"] >= 1
-    daemon.alive()
+    shared_daemon.alive()
 
 
-def test_a_watcher_that_comes_back_goes_on_where_it_was_and_so_do_the_numbers(tmp_path: Path) -> None:
+def test_a_watcher_that_comes_back_goes_on_where_it_was_and_so_do_the_numbers(restarted: Daemon) -> None:
     """Issue 6, item 2: reconnects and catches up by sequence; kill -9 leaves the store readable."""
-    with running(tmp_path / "home") as daemon:
-        daemon.session().call("bash", command="true")
-        with Watching(daemon, "history=100") as watching:
-            seen = watching.until("call.done")["sequence"]
-        daemon.session()
-        until(lambda: len(operator(daemon, "GET", f"/events?after={seen}")[1]) == 1, what="an event that it missed")
-        daemon.kill()
-        daemon.start()
-        daemon.session()
-        with Watching(daemon, "tool=nothing", Last_Event_ID=str(seen)) as filtered:
-            assert filtered.status == 200
-        with Watching(daemon, Last_Event_ID=str(seen)) as watching:
-            assert [watching.next()["sequence"] for _ in range(2)] == [seen + 1, seen + 2]
+    client = restarted.session()
+    client.call("bash", command="true")
+    with Watching(restarted, "history=100") as watching:
+        seen = watching.until("call.done", session=client.session)["sequence"]
+    restarted.session()
+    until(lambda: len(operator(restarted, "GET", f"/events?after={seen}")[1]) == 1, what="an event that it missed")
+    restarted.kill()
+    restarted.start()
+    restarted.session()
+    with Watching(restarted, "tool=nothing", Last_Event_ID=str(seen)) as filtered:
+        assert filtered.status == 200
+    with Watching(restarted, Last_Event_ID=str(seen)) as watching:
+        assert [watching.next()["sequence"] for _ in range(2)] == [seen + 1, seen + 2]
 
 
 @pytest.mark.parametrize("query", ["after=x", "history=-1", "nonsense=1", "after=-3"])
@@ -114,86 +144,100 @@ def test_a_watcher_that_asks_nonsense_is_told(shared_daemon: Daemon, query: str)
         assert refused.status == 400
 
 
-def test_the_command_line_watches_and_filters(daemon: Daemon) -> None:
+def test_the_command_line_watches_and_filters(shared_daemon: Daemon) -> None:
     """Issue 6, item 3: `observe --history --no-follow --json`, filters; `top`."""
-    client = daemon.session()
+    client = shared_daemon.session()
     client.call("write", path="a.txt", content="one\n")
     client.call("edit", path="a.txt", edits=[{"oldText": "one", "newText": "two"}])
     client.call("read", path="/no/such")
-    until(lambda: len(operator(daemon, "GET", "/events?kind=call.done")[1]) == 3, what="three calls")
+    ours = f"/events?kind=call.done&session={client.session}"
+    until(lambda: len(operator(shared_daemon, "GET", ours)[1]) == 3, what="three calls")
 
-    lines = daemon.cli("observe", "--no-follow", "--json", "--status", "error").stdout.splitlines()
+    observe = ("observe", "--no-follow", "--session", str(client.session))
+    lines = shared_daemon.cli(*observe, "--json", "--status", "error").stdout.splitlines()
     assert [json.loads(line)["tool"] for line in lines] == ["read"]
-    text = daemon.cli("observe", "--no-follow", "--path", "a.txt", "--kind", "call.done").stdout
+    text = shared_daemon.cli(*observe, "--path", "a.txt", "--kind", "call.done").stdout
     assert [line.split()[2] for line in text.splitlines()] == ["write", "edit"]
     assert "\x1b" not in text
-    assert daemon.cli("top", "--json").stdout.strip() == "[]"
+    assert shared_daemon.cli("top", "--json").stdout.strip() == "[]"
 
 
-def test_the_command_line_follows_through_a_restart(tmp_path: Path) -> None:
+def test_the_command_line_follows_through_a_restart(restarted: Daemon) -> None:
     """Issue 6, item 3: live after replay."""
-    with running(tmp_path / "home") as daemon:
-        watcher = subprocess.Popen(
-            [sys.executable, "-u", "-m", "a2mcp", "observe", "--json", "--kind", "session"], cwd=daemon.home,
-            env=daemon.environment | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert watcher.stdout is not None
-        try:
-            until(lambda: b"a2mcp_watchers 1" in get(daemon, "/metrics")[1], what="it watches")
-            daemon.session()
-            first = json.loads(watcher.stdout.readline())
-            assert daemon.stop() == 0
-            daemon.start()
-            until(lambda: b"a2mcp_watchers 1" in get(daemon, "/metrics")[1], what="it watches again")
-            daemon.session()
-            second = json.loads(watcher.stdout.readline())
-        finally:
-            watcher.send_signal(signal.SIGINT)
-            code = watcher.wait(10)
-            watcher.stdout.close()
+    until(lambda: watched_by(restarted, 0), what="the end of those who watched before")
+    watcher = subprocess.Popen(
+        [sys.executable, "-u", "-m", "a2mcp", "observe", "--json", "--kind", "session"], cwd=restarted.home,
+        env=restarted.environment | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert watcher.stdout is not None
+    try:
+        until(lambda: watched_by(restarted, 1), what="it watches")
+        session = restarted.session().session
+        # What it replays is of those who were here before.
+        first = next(event for line in watcher.stdout if (event := json.loads(line)).get("session") == session)
+        assert restarted.stop() == 0
+        restarted.start()
+        until(lambda: watched_by(restarted, 1), what="it watches again")
+        session = restarted.session().session
+        second = json.loads(watcher.stdout.readline())
+    finally:
+        watcher.send_signal(signal.SIGINT)
+        code = watcher.wait(10)
+        watcher.stdout.close()
     assert (first["status"], second["status"]) == ("opened", "opened")
+    assert second["session"] == session
     assert second["sequence"] > first["sequence"]
     assert code == 0
+
+
+def watched_by(daemon: Daemon, count: int) -> bool:
+    return f"a2mcp_watchers {count}\n".encode() in get(daemon, "/metrics")[1]
 
 
 # --- stopping -----------------------------------------------------------------------------------------------------
 
 
-def test_the_operator_sees_and_ends_what_runs(daemon: Daemon) -> None:
+def test_the_operator_sees_and_ends_what_runs(shared_daemon: Daemon) -> None:
     """Issue 6, item 2: calls in flight and cancel, sessions and end one, jobs with output and stop."""
-    client = daemon.session()
+    others = sessions_of(shared_daemon)
+    client = shared_daemon.session()
     slow = Later(lambda: client.call("bash", command="echo begun; sleep 60", wait=50))
 
     def running_call() -> Any:
-        return next(iter(operator(daemon, "GET", "/calls")[1]), None)
+        return next(iter(operator(shared_daemon, "GET", "/calls")[1]), None)
 
     call = until(running_call, what="the call in flight")
     assert (call["tool"], call["session_id"], call["waiting"]) == ("bash", client.session, False)
-    assert daemon.cli("top", "--cancel", call["call_id"]).returncode == 0
+    assert shared_daemon.cli("top", "--cancel", call["call_id"]).returncode == 0
     assert "The operator stopped this call" in slow.result().text
-    assert operator(daemon, "POST", "/calls/cancel", {"id": call["call_id"]})[0] == 404
+    assert operator(shared_daemon, "POST", "/calls/cancel", {"id": call["call_id"]})[0] == 404
 
     client.call("bash", command="echo line; sleep 60", wait=0)
-    (job,) = (one for one in operator(daemon, "GET", "/jobs")[1] if one["state"] == "running")
-    until(lambda: operator(daemon, "GET", f"/jobs/output?id={job['id']}")[1]["text"] == "line\n", what="its output")
-    assert operator(daemon, "GET", f"/jobs/output?id={job['id']}&offset=-2")[1]["text"] == "e\n"
-    with Watching(daemon, "kind=job") as watching:
-        assert operator(daemon, "POST", "/jobs/stop", {"id": job["id"]})[0] == 202
+    (job,) = (one for one in operator(shared_daemon, "GET", "/jobs")[1] if one["state"] == "running")
+    output = f"/jobs/output?id={job['id']}"
+    until(lambda: operator(shared_daemon, "GET", output)[1]["text"] == "line\n", what="its output")
+    assert operator(shared_daemon, "GET", f"{output}&offset=-2")[1]["text"] == "e\n"
+    with Watching(shared_daemon, "kind=job") as watching:
+        assert operator(shared_daemon, "POST", "/jobs/stop", {"id": job["id"]})[0] == 202
         ended = watching.until("job.ended")
     assert ended["args"]["output_bytes"] == 5
-    assert "no job" in operator(daemon, "POST", "/jobs/stop", {"id": "jnothing2"})[1]["error"]["text"]
+    assert "no job" in operator(shared_daemon, "POST", "/jobs/stop", {"id": "jnothing2"})[1]["error"]["text"]
 
-    (session,) = operator(daemon, "GET", "/sessions")[1]
-    assert session["id"] == client.session
-    assert operator(daemon, "POST", "/sessions/end", {"id": session["id"]})[0] == 200
-    assert operator(daemon, "POST", "/sessions/end", {"id": session["id"]})[0] == 404
+    (session,) = sessions_of(shared_daemon) - others
+    assert session == client.session
+    assert operator(shared_daemon, "POST", "/sessions/end", {"id": session})[0] == 200
+    assert operator(shared_daemon, "POST", "/sessions/end", {"id": session})[0] == 404
     assert client.ask("ping").status == 404
 
-    found = operator(daemon, "GET", "/audit?tool=operator")[1]
+    found = operator(shared_daemon, "GET", "/audit?tool=operator")[1]
     assert [one["args"]["action"] for one in found] == ["cancel", "stop job", "end session"]
-    (cancelled,) = operator(daemon, "GET", "/audit?outcome=cancelled&text=BEGUN")[1]
+    (cancelled,) = operator(shared_daemon, "GET", "/audit?outcome=cancelled&text=BEGUN")[1]
     assert cancelled["id"] == call["call_id"]
-    assert operator(daemon, "GET", "/audit?nonsense=1")[0] == 400
+    assert operator(shared_daemon, "GET", "/audit?nonsense=1")[0] == 400
+
+
+def sessions_of(daemon: Daemon) -> set[str]:
+    return {session["id"] for session in operator(daemon, "GET", "/sessions")[1]}
 
 
 # --- approvals ----------------------------------------------------------------------------------------------------
@@ -220,23 +264,19 @@ def test_a_session_is_asked_once_and_a_restart_asks_again(asking: Daemon) -> Non
 
     assert asking.stop() == 0
     asking.start()
-    assert json.loads(asking.cli("approvals", "--granted", "--json").stdout) == [always]
+    assert operator(asking, "GET", "/grants")[1] == [always]
     assert "four" in asking.session().call("bash", command="echo four").text
     assert "asked about again" in asking.cli("approvals", "--revoke", always["id"]).stdout
     fresh = asking.session()
     again = Later(lambda: fresh.call("bash", command="echo five"))
     (seen,) = waiting(asking)
-    asking.cli("deny", seen["id"])
+    decide(asking, seen["id"], approve=False)
     assert again.result().result["isError"] is True
 
 
-def test_a_deny_of_the_settings_is_above_every_grant(tmp_path: Path) -> None:
+def test_a_deny_of_the_settings_is_above_every_grant(strict: Daemon) -> None:
     """Ours: a grant is an answer to a question, and here nobody asks."""
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    (home / "grants.json").write_text('{"grants":[{"id":"g1","tool":"bash","since":"x"}]}')
-    with running(home, settings={"approval": {"tools": {"bash": "deny"}}}) as daemon:
-        assert "deny" in daemon.session().call("bash", command="echo no").text
+    assert "deny" in strict.session().call("bash", command="echo no").text
 
 
 def test_a_caller_with_a_stream_is_told_that_it_waits_and_when_it_goes_on(asking: Daemon) -> None:
@@ -256,14 +296,12 @@ def test_a_caller_with_a_stream_is_told_that_it_waits_and_when_it_goes_on(asking
     assert "ran" in rest[-1]["result"]["content"][0]["text"]
 
 
-def test_a_call_is_refused_when_nobody_answers_in_time(tmp_path: Path) -> None:
+def test_a_call_is_refused_when_nobody_answers_in_time(strict: Daemon) -> None:
     """Issue 6, item 4: a timeout setting."""
-    settings = {"approval": {"mode": "write", "timeout_s": 1}}
-    with running(tmp_path / "home", settings=settings) as daemon:
-        answer = daemon.session().call("bash", command="touch never")
-        assert answer.result["isError"] is True
-        assert "did not answer within 1 s" in answer.text
-        assert not (daemon.home / "never").exists()
+    answer = strict.session().call("write", path="never", content="x")
+    assert answer.result["isError"] is True
+    assert "did not answer within 1 s" in answer.text
+    assert not (strict.home / "never").exists()
 
 
 # --- health and metrics -------------------------------------------------------------------------------------------
@@ -307,14 +345,13 @@ def test_metrics_are_for_this_machine_or_the_token(shared_daemon: Daemon) -> Non
     assert {one.labels["actor"] for one in found["a2mcp_mailbox_depth"].samples} >= {"Events", "AuditWriter"}
 
 
-def test_metrics_can_be_off_and_other_paths_still_need_the_token(tmp_path: Path) -> None:
+def test_metrics_can_be_off_and_other_paths_still_need_the_token(strict: Daemon) -> None:
     """Issue 6, item 5: off by setting; deny by default."""
-    with running(tmp_path / "home", settings={"observe": {"metrics": False}}) as daemon:
-        assert get(daemon, "/metrics")[0] == 404
-        for path in ("/metrics/", "/metrics/x", "/healthz/", "/healthz%2f", "//healthz"):
-            status, _ = get(daemon, path)
-            assert status in (401, 405), path
-            assert daemon.client(token=None).send("POST", path).status == 401
+    assert get(strict, "/metrics")[0] == 404
+    for path in ("/metrics/", "/metrics/x", "/healthz/", "/healthz%2f", "//healthz"):
+        status, _ = get(strict, path)
+        assert status in (401, 405), path
+        assert strict.client(token=None).send("POST", path).status == 401
 
 
 def test_a_full_disk_pauses_events_and_calls_go_on(tmp_path: Path) -> None:
