@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harness import Daemon, lasting_port, running, until
 from inflight import Later
+from processes import alive
 from stragglers import having
 from watchers import operator
 
@@ -109,7 +110,7 @@ KINDS: dict[str, Callable[[Daemon], object]] = {
     "what a command left": lambda daemon: call(daemon, "bash", command=f"setsid sleep {SECONDS} &"),
     "the searcher": lambda daemon: call(daemon, "grep", pattern="x"),
     "the file server": lambda daemon: call(daemon, "xfer_share", path=str(daemon.home)),
-    "the tunnel": lambda daemon: Later(lambda: daemon.cli("tunnel")),
+    "the tunnel": lambda daemon: operator(daemon, "POST", "/tunnel", {}),
     "the notice": lambda daemon: call(daemon, "write", path="x", content="x"),
 }
 
@@ -147,24 +148,38 @@ def test_no_child_outlives_an_orderly_stop(daemon: Daemon) -> None:
     assert having("sleep", SECONDS) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_child_that_outlives_a_killed_daemon_holds_nothing_of_its_home(daemon: Daemon, kind: str) -> None:
-    """Row C09: lock and port are free at once; the file server and the tunnel do not even outlive it."""
-    KINDS[kind](daemon)
-    until(lambda: having("sleep", SECONDS), what="the child")
+def test_a_child_that_outlives_a_killed_daemon_holds_nothing_of_its_home(daemon: Daemon) -> None:
+    """Row C09: lock and port are free at once; the file server and the tunnel do not even outlive it. Of each kind one."""
+    children: dict[str, int] = {}
+    for kind, begin in KINDS.items():
+        begin(daemon)
+        (children[kind],) = until(lambda: {*having("sleep", SECONDS)} - {*children.values()}, what=f"a child: {kind}")
     port, home = daemon.port, daemon.home
     daemon.process.kill()
     daemon.process.wait(10)
-    if kind in {"the file server", "the tunnel"}:
-        until(lambda: not having("sleep", SECONDS), what="its end")
+    for kind in ("the file server", "the tunnel"):
+        until(lambda kind=kind: kind not in living(children), what=f"the end of {kind}")
+    held = {kind: of_home(home, children[kind]) for kind in living(children)}
+    assert {kind: targets for kind, targets in held.items() if targets} == {}
     settings = json.loads((home / "a2mcp.json").read_text())
     with running(home, settings=settings) as second:
         assert second.port == port
-        if kind in {"the searcher", "the notice"}:
-            until(lambda: not having("sleep", SECONDS), what="its end")
+        for kind in ("the searcher", "the notice"):
+            until(lambda kind=kind: kind not in living(children), what=f"the end of {kind}")
         for one in operator(second, "GET", "/jobs")[1]:
             second.session().call("jobs", action="stop", id=one["id"])
         assert second.stop() == 0
+    assert living(children) == set()
+
+
+def living(children: dict[str, int]) -> set[str]:
+    """The kinds of those that have not ended."""
+    return {kind for kind, pid in children.items() if alive(pid)}
+
+
+def of_home(home: Path, pid: int) -> list[str]:
+    """What a process has open that was the daemon's."""
+    return [target for target in targets(pid).values() if target.startswith(("socket:", str(home / "a2mcp")))]
 
 
 @pytest.mark.parametrize("how", [["start"], ["stdio"]])
@@ -187,4 +202,6 @@ def test_a_daemon_in_the_background_holds_nothing_of_who_started_it(tmp_path: Pa
         assert standard == {"/dev/null", str(idle.home / "daemon.log")}
     finally:
         os.close(reader)
-        idle.cli("stop")
+        with contextlib.suppress(OSError):
+            operator(idle, "POST", "/stop")
+        until(lambda: not (idle.home / "endpoint.json").exists(), what="its end")
