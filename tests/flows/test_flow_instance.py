@@ -10,10 +10,28 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from harness import Client, Daemon, lasting_port, running, until
 from inflight import WITH_TOOLS, Later, started
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One for the tests that leave it running; its port was written by hand."""
+    with running(tmp_path_factory.mktemp("shared") / "home", settings={"port": 0}) as started:
+        yield started
+
+
+@pytest.fixture
+def daemon(shared: Daemon) -> Iterator[Daemon]:
+    """The same, whatever its token is after the test."""
+    yield shared
+    shared.learn()
 
 
 def test_a_second_daemon_says_who_serves_and_leaves(daemon: Daemon) -> None:
@@ -53,12 +71,10 @@ def test_a_port_is_kept_over_a_stop_and_a_kill(tmp_path: Path) -> None:
         assert "warning" not in daemon.stderr
 
 
-def test_port_zero_written_by_hand_stays_random(tmp_path: Path) -> None:
+def test_port_zero_written_by_hand_stays_random(daemon: Daemon) -> None:
     """Issue, "Configuration": it is not replaced in the file."""
-    home = tmp_path / "home"
-    with running(home, settings={"port": 0}) as daemon:
-        daemon.alive()
-        assert json.loads((home / "a2mcp.json").read_text())["port"] == 0
+    daemon.alive()
+    assert json.loads((daemon.home / "a2mcp.json").read_text())["port"] == 0
 
 
 def test_a_taken_port_is_not_the_end(tmp_path: Path) -> None:
@@ -76,11 +92,12 @@ def test_a_taken_port_is_not_the_end(tmp_path: Path) -> None:
             assert json.loads((daemon.home / "a2mcp.json").read_text())["port"] == port
 
 
-def test_rotating_kills_the_old_token_at_once_and_no_call(daemon: Daemon) -> None:
+def test_rotating_kills_the_old_token_at_once_and_no_call(daemon: Daemon, tmp_path: Path) -> None:
     """Issue, "Operator channel": rotate."""
     client, idle = daemon.session(), daemon.session()
-    call = Later(lambda: client.call("bash", command="until [ -e go ]; do sleep 0.02; done; echo done"))
-    until(lambda: started(daemon, "bash"), what="the start")
+    go = tmp_path / "go"
+    call = Later(lambda: client.call("bash", command=f"until [ -e {go} ]; do sleep 0.02; done; echo done"))
+    until(lambda: client.session in [record["sid"] for record in started(daemon, "bash")], what="the start")
 
     new = daemon.cli("rotate")
     token = json.loads((daemon.home / "endpoint.json").read_text())["token"]
@@ -95,15 +112,16 @@ def test_rotating_kills_the_old_token_at_once_and_no_call(daemon: Daemon) -> Non
     assert idle_again.ask("ping").result == {}, "sessions stay"
     fresh.close()
     idle_again.close()
-    (daemon.home / "go").touch()
+    go.touch()
 
     assert "done" in call.result().text
 
 
 def test_its_stacks_are_shown_on_request(daemon: Daemon) -> None:
     """Issue, "Actors": SIGUSR1 dumps all stacks; and it goes on."""
+    before = daemon.stderr.count("Thread 0x")
     daemon.process.send_signal(signal.SIGUSR1)
-    until(lambda: daemon.stderr.count("Thread 0x") >= 6, what="the stacks of each actor")
+    until(lambda: daemon.stderr.count("Thread 0x") >= before + 6, what="the stacks of each actor")
 
     daemon.alive()
     assert daemon.process.poll() is None
