@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
 from harness import Daemon, running, until
 from inflight import WITH_TOOLS, Later, ended, started, unpaired
+from watchers import operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def test_an_actor_that_dies_is_replaced_and_everything_goes_on(frail: Daemon, ac
         assert client.call("echo", text=str(number)).text == str(number)
     assert "new" in client.call("bash", command="echo new").text
     assert client.call("jobs", action="list").result["isError"] is False
-    assert json.loads(frail.cli("status", "--json").stdout)["audit"]["failures"] == 0
+    assert operator(frail, "GET", "/status")[1]["audit"]["failures"] == 0
     (frail.home / "go").touch()
     assert "done" in running_call.result().text
     assert frail.stop() == 0
@@ -93,7 +93,7 @@ def test_too_many_deaths_are_a_loud_end(frail: Daemon, actor: str) -> None:
     waiting = Later(lambda: hanging.call("hang"))
     job = client.call("bash", command="while :; do sleep 0.1; done", wait=0.1)
     assert job.result["isError"] is False
-    children = [fact["pid"] for fact in json.loads(frail.cli("jobs", "--json").stdout) if fact["state"] == "running"]
+    children = [fact["pid"] for fact in operator(frail, "GET", "/jobs")[1] if fact["state"] == "running"]
     assert children
     client.call("kill", actor=actor, times=6)
 
