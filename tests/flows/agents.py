@@ -35,6 +35,15 @@ TOOL = "test_input_required_result_sampling"
 """Of the conformance suite: it asks a model for a capital."""
 SAMPLING = "sampling/createMessage"
 """What that is in the log, and in the rules of approval."""
+STEPS, RETRIES, RUNNING = 5, 3, 3
+EAGER = {"agent": {"wake": True, "steps": STEPS, "retries": RETRIES, "running": RUNNING}}
+"""Of the daemon that most tests share: its agent is woken by jobs that end, tries again what fails, and has its limits near."""
+BAD_KEYS = {
+    "two-lines": ("!echo one; echo two", "2 lines"),
+    "fails": ("!exit 3", "exit code 3"),
+    "no-variable": ("$NO_SUCH_VARIABLE_HERE", "not set"),
+}
+"""Providers of that daemon whose keys cannot be read, and what is said of it."""
 
 
 def models(sink: Sink, *, key: str = KEY, keys: dict[str, str] | None = None) -> str:
@@ -76,8 +85,10 @@ class Agents:
         return Asker(self.daemon, **options)
 
     def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call one of the tools, on a connection of its own."""
-        return dict(self.caller().call(tool, **arguments))
+        """Call one of the tools, on a connection of its own that ends with it."""
+        caller = self.caller()
+        with contextlib.closing(caller._client):
+            return dict(caller.call(tool, **arguments))
 
     def run(self, prompt: str = "Go.", **arguments: Any) -> dict[str, Any]:
         """Give a task and wait for the answer."""

@@ -1,4 +1,4 @@
-"""A daemon with the fixture of the conformance suite, for the tests of ``/mcp``."""
+"""Daemons that tests share: with the fixture of the conformance suite, with an agent, and without a model."""
 
 from __future__ import annotations
 
@@ -26,9 +26,29 @@ def fixture_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]
         yield started
 
 
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    """The daemon of all tests that need no other settings: the first turn of each loads the library anew."""
+    from agents import BAD_KEYS, EAGER, hosting
+
+    keys = {name: key for name, (key, _) in BAD_KEYS.items()}
+    home = tmp_path_factory.mktemp("agents") / "home"
+    with hosting(home, keys=keys, settings=EAGER, argv=fixture_argv()) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon that has no agent, and would wake one."""
+    from agents import EAGER
+
+    with running(tmp_path_factory.mktemp("without") / "home", settings=EAGER) as started:
+        yield started
+
+
 @pytest.fixture
 def agents(shared: Agents) -> Agents:
-    """The daemon that the tests of a module share, allowed to ask, with a provider that has only this to say."""
+    """The daemon that tests share, allowed to ask, with a provider that has only this to say."""
     from agents import switch
     from sink_wires import Say
 

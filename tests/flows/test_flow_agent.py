@@ -6,25 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agents import KEY, OTHER, background, hosting, needs_agent, notices
+from agents import KEY, OTHER, needs_agent
 from asker import Asker
-from harness import running, until
+from harness import until
 from sink_wires import USED, Hang, Say, Use, use
 from standard_client import Standard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from agents import Agents
+    from harness import Daemon
 
 pytestmark = needs_agent
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    """One daemon for the tests that need no settings: the first turn of each loads the library anew."""
-    with hosting(tmp_path_factory.mktemp("home")) as agents:
-        yield agents
 
 
 @pytest.mark.parametrize("model", ["openai/m", OTHER])
@@ -69,13 +61,12 @@ def test_the_agent_is_offered_the_hosts_tools_but_none_that_begins_agents(agents
     assert [name for name in offered if name.startswith("agent_")] == ["agent_answer"]
 
 
-def test_without_a_model_no_agent_is_offered_and_with_one_it_is(tmp_path: Path) -> None:
+def test_without_a_model_no_agent_is_offered_and_with_one_it_is(without_model: Daemon) -> None:
     """Source: issue, point 2: tools offered to callers when a model is configured."""
-    with running(tmp_path / "plain") as daemon:
-        names = [tool["name"] for tool in Asker(daemon).result("tools/list")["tools"]]
-        assert not [name for name in names if name.startswith("agent_")]
-        error = Standard(daemon).call("agent_run", prompt="Go.").error
-        assert "not exposed" in error["message"]
+    names = [tool["name"] for tool in Asker(without_model).result("tools/list")["tools"]]
+    assert not [name for name in names if name.startswith("agent_")]
+    error = Standard(without_model).call("agent_run", prompt="Go.").error
+    assert "not exposed" in error["message"]
 
 
 def test_a_run_that_is_not_waited_for_hands_back_a_session_to_wait_for(agents: Agents) -> None:
@@ -127,7 +118,7 @@ def test_a_cancelled_turn_ends_what_runs_for_it(agents: Agents) -> None:
 
     agents.call("agent_cancel", session=session)
 
-    until(lambda: [r for r in agents.daemon.audit() if r["tool"] == "bash" and r["phase"] == "done"], what="its end")
+    until(lambda: [r for r in agents.records("bash", session) if r["phase"] == "done"], what="its end")
     facts = agents.call("agent_wait", session=session)["structuredContent"]
     assert (facts["state"], facts["outcome"]) == ("idle", "cancelled")
     assert agents.sink.count == 1
@@ -191,38 +182,3 @@ def test_a_question_that_is_forgotten_is_asked_once_more_and_then_given_up(agent
     assert "did not answer" in asked["content"][0]["text"]
     assert agents.sink.count == 3
     assert "no answer yet" in agents.sink.asked[2].said
-
-
-def test_the_end_of_a_job_is_told_and_costs_nothing_unless_it_is_wanted(agents: Agents) -> None:
-    """Source: issue, point 3: told; default off."""
-    connections, before = agents.sink.connections, len(notices(agents))
-    job = background(agents.caller(), "exit 3")
-    until(lambda: len(notices(agents)) > before, what="the notice")
-    (told,) = notices(agents)[before:]
-
-    assert told.startswith(f"Job {job} (exit 3) has ended: ")
-    assert "3" in told.rpartition(":")[2]
-    assert agents.sink.connections == connections
-    agents.call("agent_continue", session="main", prompt="What is new?")
-    assert job in agents.sink.asked[0].said
-    agents.call("agent_continue", session="main", prompt="And now?")
-    assert agents.sink.asked[1].said.count(job) == 1, "told once"
-
-
-def test_transcripts_outlive_the_daemon(agents: Agents) -> None:
-    """Source: issue, point 2: durable, survive a restart."""
-    agents.script(Say("Blue."), Say("I said blue."))
-    session = agents.run("Name a colour.")["structuredContent"]["session"]
-    before = agents.entries(session)
-    agents.daemon.stop()
-    agents.daemon.start()
-
-    assert agents.entries(session) == before
-    assert "pydantic_core" not in maps(agents)
-    agents.call("agent_continue", session=session, prompt="Which?")
-    assert "Name a colour." in agents.sink.asked[1].said
-
-
-def maps(agents: Agents) -> str:
-    """The libraries that the daemon has in its memory."""
-    return Path(f"/proc/{agents.daemon.process.pid}/maps").read_text()

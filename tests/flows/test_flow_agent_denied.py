@@ -17,18 +17,9 @@ from sink_wires import Hang, Say, use
 from a2mcp.inference.tripwire import SENTINEL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from agents import Agents
 
 pytestmark = needs_agent
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    """A daemon whose agent is woken by jobs that end, and tries again what fails."""
-    with hosting(tmp_path_factory.mktemp("home"), settings={"agent": {"wake": True, "retries": 3}}) as started:
-        yield started
 
 
 def counted(agents: Agents) -> tuple[int, int]:
@@ -121,16 +112,6 @@ def test_a_turn_that_uses_a_tool_meanwhile_makes_no_further_request(agents: Agen
     assert (facts["outcome"], facts["answer"]) == ("refused", SENTINEL)
     assert counted(agents) == before
     assert agents.sink.count == 1
-
-
-def test_a_daemon_that_starts_denied_has_an_agent_that_is_refused(tmp_path: Path) -> None:
-    """Source: seed: a session is made while deny is in place, and its models are denied, too."""
-    with hosting(tmp_path / "home", settings={"host_llm": "deny"}) as agents:
-        result = agents.run()
-        assert (result["isError"], SENTINEL in result["content"][0]["text"]) == (True, True)
-        assert counted(agents) == (0, 0)
-        switch(agents, enabled=True)
-        assert not agents.run()["isError"]
 
 
 def threads(agents: Agents) -> int:

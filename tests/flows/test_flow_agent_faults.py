@@ -9,34 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from agents import KEY, OTHER, hosting, needs_agent
+from agents import BAD_KEYS, KEY, OTHER, RETRIES, STEPS, hosting, needs_agent
 from harness import until
 from sink import serving
 from sink_wires import Cut, Garbage, Refuse, Say, Use, use
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from agents import Agents
     from sink_wires import Step
 
 pytestmark = needs_agent
 FAST = (("retry-after", "0"),)
-BAD_KEYS = {
-    "two-lines": ("!echo one; echo two", "2 lines"),
-    "fails": ("!exit 3", "exit code 3"),
-    "no-variable": ("$NO_SUCH_VARIABLE_HERE", "not set"),
-}
-"""Keys that cannot be read, and what is said of it."""
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    """One daemon for the tests that need no other settings."""
-    settings = {"agent": {"steps": 5, "retries": 1}}
-    keys = {name: key for name, (key, _) in BAD_KEYS.items()}
-    with hosting(tmp_path_factory.mktemp("home"), keys=keys, settings=settings) as agents:
-        yield agents
 
 
 @pytest.mark.parametrize("model", ["openai/m", OTHER])
@@ -47,8 +30,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
         (Cut(), 1, "could not be asked"),
         (Refuse(400), 1, "refused with 400"),
         (Refuse(401), 1, "refused with 401"),
-        (Refuse(429, FAST), 2, "refused with 429"),
-        (Refuse(500, FAST), 2, "refused with 500"),
+        (Refuse(429, FAST), 1 + RETRIES, "refused with 429"),
+        (Refuse(500, FAST), 1 + RETRIES, "refused with 500"),
     ],
     ids=["garbage", "closes early", "400", "401", "429", "500"],
 )
@@ -147,7 +130,7 @@ def test_a_model_that_loops_for_ever_is_stopped(agents: Agents) -> None:
     assert result["isError"]
     assert result["structuredContent"]["outcome"] == "limit"
     assert "agent.steps" in result["content"][0]["text"]
-    assert agents.sink.count == 5
+    assert agents.sink.count == STEPS
 
 
 def test_a_prompt_of_two_megabytes_reaches_the_model_and_holds_nobody_up(agents: Agents) -> None:
@@ -199,16 +182,16 @@ def test_a_budget_ends_a_turn_that_is_under_way_and_refuses_further_ones_after_a
         under_way = agents.run()
         assert under_way["structuredContent"]["outcome"] == "refused"
         assert agents.sink.count == 3
-        for _ in range(2):
+        for again in (False, True):
+            if again:
+                agents.daemon.start()
             refused = agents.run()
             assert refused["isError"]
             assert "agent.budget_requests" in refused["content"][0]["text"]
             assert refused["structuredContent"]["outcome"] == "refused"
+            assert agents.sink.count == 3
+            assert "agent.budget_requests" in agents.text("agent_status")
             agents.daemon.stop()
-            agents.daemon.start()
-        assert agents.sink.count == 3
-        assert "agent.budget_requests" in agents.text("agent_status")
-        agents.daemon.stop()
 
         settings["agent"] = {"budget_tokens": 400}
         (tmp_path / "a2mcp.json").write_text(json.dumps(settings))

@@ -1,18 +1,23 @@
-"""What happens to sessions of the agent when the daemon stops, is killed, loses an actor, or gets another model."""
+"""What happens to sessions of the agent when the daemon stops, is killed, loses an actor, or gets another model.
+
+And how they are seen.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from agents import hosting, models, needs_agent
+from agents import RUNNING, background, hosting, models, needs_agent, notices, switch
 from asker import Asker
 from harness import DEADLINE_S, running, until
 from sink import serving
 from sink_wires import USED, Hang, Say, use
+
+from a2mcp.inference.tripwire import SENTINEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,16 +26,62 @@ if TYPE_CHECKING:
 
 pytestmark = needs_agent
 WITH_TOOLS = [sys.executable, str(Path(__file__).parent / "serve_with_tools.py")]
-RUNNING = 3
-"""Sessions that may run at once."""
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    """One home, and a daemon that the tests stop, kill and start again as they like."""
-    settings = {"agent": {"running": RUNNING}}
-    with hosting(tmp_path_factory.mktemp("home"), settings=settings, argv=WITH_TOOLS) as agents:
-        yield agents
+def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    """One home, and a daemon that the tests stop, kill and start again as they like; it starts denied."""
+    with hosting(tmp_path_factory.mktemp("home"), settings={"host_llm": "deny"}, argv=WITH_TOOLS) as started:
+        yield started
+
+
+@pytest.fixture
+def mortal(hosted: Agents) -> Agents:
+    """That daemon, allowed to ask, with a provider that has only this to say."""
+    hosted.script(Say("Done."))
+    switch(hosted, enabled=True)
+    return hosted
+
+
+class Restart(NamedTuple):
+    """What there was when a daemon was stopped, and what it did when it had started again, before it was allowed to ask."""
+
+    code: int
+    idle: str
+    """A session at rest."""
+    before: list[dict[str, Any]]
+    """Its transcript."""
+    waited: dict[str, Any]
+    """The answer of who waited for the turn of another session."""
+    after: list[dict[str, Any]]
+    """The transcript of the session at rest."""
+    maps: str
+    """The libraries that the daemon had in its memory, with the transcript read."""
+    denied: dict[str, Any]
+    """The answer of who wanted a turn."""
+    reached: tuple[int, int]
+    """How many connections and requests of it reached the provider."""
+
+
+@pytest.fixture(scope="module")
+def restart(hosted: Agents) -> Restart:
+    """Stop the daemon with one session at rest and one at work, and start it again."""
+    hosted.script(Say("Blue."), Hang())
+    switch(hosted, enabled=True)
+    idle = hosted.run("Name a colour.")["structuredContent"]["session"]
+    before = hosted.entries(idle)
+    waiting = hosted.later("agent_run", prompt="Go.")
+    until(lambda: hosted.sink.count == 2, what="the request")
+    code = hosted.daemon.stop(seconds=10)
+    waited = waiting.result(DEADLINE_S)
+    connections, requests = hosted.sink.connections, hosted.sink.count
+    hosted.daemon.start()
+
+    after = hosted.entries(idle)
+    maps = Path(f"/proc/{hosted.daemon.process.pid}/maps").read_text()
+    denied = hosted.run()
+    reached = hosted.sink.connections - connections, hosted.sink.count - requests
+    return Restart(code, idle, before, waited, after, maps, denied, reached)
 
 
 def facts(agents: Agents, session: str) -> dict[str, Any]:
@@ -38,52 +89,82 @@ def facts(agents: Agents, session: str) -> dict[str, Any]:
     return dict(agents.call("agent_wait", session=session, wait=0)["structuredContent"])
 
 
-def test_a_daemon_that_stops_ends_turns_and_answers_who_waits(agents: Agents) -> None:
+def test_a_daemon_that_stops_ends_turns_and_answers_who_waits(restart: Restart, mortal: Agents) -> None:
     """Source: issue, point 2; ours: a turn does not hold the end up for drain_s."""
-    agents.script(Hang(), Say("Back."))
-    waiting = agents.later("agent_run", prompt="Go.")
-    until(lambda: agents.sink.count == 1, what="the request")
-    assert agents.daemon.stop(seconds=10) == 0
+    assert restart.code == 0
+    session = restart.waited["structuredContent"]["session"]
+    assert restart.waited["isError"]
+    assert "stopped before this turn" in restart.waited["content"][0]["text"]
 
-    result = waiting.result(DEADLINE_S)
-    session = result["structuredContent"]["session"]
-    assert result["isError"]
-    assert "stopped before this turn" in result["content"][0]["text"]
-    agents.daemon.start()
-    assert facts(agents, session)["outcome"] == "interrupted"
-    assert agents.text("agent_continue", session=session, prompt="Go on.").startswith("Back.")
+    mortal.script(Say("Back."))
+    assert facts(mortal, session)["outcome"] == "interrupted"
+    assert mortal.text("agent_continue", session=session, prompt="Go on.").startswith("Back.")
 
 
-def test_a_turn_that_a_killed_daemon_left_is_interrupted(agents: Agents) -> None:
+def test_transcripts_outlive_the_daemon(restart: Restart, mortal: Agents) -> None:
+    """Source: issue, point 2: durable, survive a restart."""
+    assert "Name a colour." in str(restart.before)
+    assert restart.after == restart.before
+    assert "pydantic_core" not in restart.maps
+    mortal.script(Say("I said blue."))
+    mortal.call("agent_continue", session=restart.idle, prompt="Which?")
+    assert "Name a colour." in mortal.sink.asked[0].said
+
+
+def test_a_daemon_that_starts_denied_has_an_agent_that_is_refused(restart: Restart, mortal: Agents) -> None:
+    """Source: seed: a session is made while deny is in place, and its models are denied, too."""
+    assert (restart.denied["isError"], SENTINEL in restart.denied["content"][0]["text"]) == (True, True)
+    assert restart.reached == (0, 0)
+    assert not mortal.run()["isError"], "allowed again"
+
+
+def test_a_turn_that_a_killed_daemon_left_is_interrupted(mortal: Agents) -> None:
     """Source: issue, point 2: survive a restart."""
-    agents.script(use("bash", command="sleep 600"), Say("Back."))
-    session = agents.run(wait=0)["structuredContent"]["session"]
-    until(lambda: agents.records("bash", session), what="the command")
-    until(lambda: len(agents.entries(session)) == 2, what="the call in the transcript")
-    agents.daemon.process.kill()
-    agents.daemon.process.wait()
-    agents.daemon.process.stdout.close()  # type: ignore[union-attr]
-    agents.daemon.start()
+    mortal.script(use("bash", command="sleep 600"), Say("Back."))
+    session = mortal.run(wait=0)["structuredContent"]["session"]
+    until(lambda: mortal.records("bash", session), what="the command")
+    until(lambda: len(mortal.entries(session)) == 2, what="the call in the transcript")
+    mortal.daemon.process.kill()
+    mortal.daemon.process.wait()
+    mortal.daemon.process.stdout.close()  # type: ignore[union-attr]
+    mortal.daemon.start()
+    switch(mortal, enabled=True)
 
-    assert (facts(agents, session)["state"], facts(agents, session)["outcome"]) == ("idle", "interrupted")
-    assert [entry["kind"] for entry in agents.entries(session)] == ["prompt", "call", "end"]
-    assert agents.text("agent_continue", session=session, prompt="Go on.").startswith("Back.")
-    assert "sleep 600" in agents.sink.asked[1].said
+    assert (facts(mortal, session)["state"], facts(mortal, session)["outcome"]) == ("idle", "interrupted")
+    assert [entry["kind"] for entry in mortal.entries(session)] == ["prompt", "call", "end"]
+    assert mortal.text("agent_continue", session=session, prompt="Go on.").startswith("Back.")
+    assert "sleep 600" in mortal.sink.asked[1].said
 
 
-def test_the_keeper_of_sessions_is_replaced_and_nothing_is_lost(agents: Agents) -> None:
+def test_the_end_of_a_job_is_told_and_costs_nothing_unless_it_is_wanted(mortal: Agents) -> None:
+    """Source: issue, point 3: told; default off."""
+    connections, before = mortal.sink.connections, len(notices(mortal))
+    job = background(mortal.caller(), "exit 3")
+    until(lambda: len(notices(mortal)) > before, what="the notice")
+    (told,) = notices(mortal)[before:]
+
+    assert told.startswith(f"Job {job} (exit 3) has ended: ")
+    assert "3" in told.rpartition(":")[2]
+    assert mortal.sink.connections == connections
+    mortal.call("agent_continue", session="main", prompt="What is new?")
+    assert job in mortal.sink.asked[0].said
+    mortal.call("agent_continue", session="main", prompt="And now?")
+    assert mortal.sink.asked[1].said.count(job) == 1, "told once"
+
+
+def test_the_keeper_of_sessions_is_replaced_and_nothing_is_lost(mortal: Agents) -> None:
     """Source: design: restarted, sessions stay."""
     hang = Hang()
-    agents.script(hang, Say("Second."))
-    session = agents.run(wait=0)["structuredContent"]["session"]
-    until(lambda: agents.sink.count == 1, what="the request")
-    waiting = agents.later("agent_wait", session=session)
-    agents.call("kill", actor="Agents")
-    until(lambda: "Agents died" in agents.daemon.stderr, what="its death")
+    mortal.script(hang, Say("Second."))
+    session = mortal.run(wait=0)["structuredContent"]["session"]
+    until(lambda: mortal.sink.count == 1, what="the request")
+    waiting = mortal.later("agent_wait", session=session)
+    mortal.call("kill", actor="Agents")
+    until(lambda: "Agents died" in mortal.daemon.stderr, what="its death")
     hang.release()
 
     assert waiting.result(DEADLINE_S)["content"][0]["text"].startswith("Released.")
-    assert agents.text("agent_continue", session=session, prompt="More.").startswith("Second.")
+    assert mortal.text("agent_continue", session=session, prompt="More.").startswith("Second.")
 
 
 def test_many_sessions_run_at_once_and_one_more_is_refused(agents: Agents) -> None:

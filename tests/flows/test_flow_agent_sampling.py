@@ -6,28 +6,17 @@ import socket
 from typing import TYPE_CHECKING
 
 import pytest
-from agents import SAMPLING, TOOL, hosting, needs_agent, switch
+from agents import SAMPLING, TOOL, needs_agent, switch
 from asker import Asker
 from harness import until
 from sink_wires import USED, Hang, Refuse, Say
-from standard_client import fixture_argv
 
 from a2mcp.inference.tripwire import SENTINEL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from agents import Agents
 
 pytestmark = needs_agent
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    """One daemon with the tools of the conformance suite, one of which asks a model for a capital."""
-    settings = {"agent": {"retries": 0}}
-    with hosting(tmp_path_factory.mktemp("home"), settings=settings, argv=fixture_argv()) as agents:
-        yield agents
 
 
 @pytest.fixture
@@ -91,7 +80,7 @@ def test_what_a_tool_asks_is_on_record_and_costs(agents: Agents) -> None:
 
 def test_a_provider_that_fails_is_the_tools_answer(agents: Agents) -> None:
     """Ours: the tool ends with the reason, and no question is left open."""
-    agents.script(Refuse(500))
+    agents.script(Refuse(500, (("retry-after", "0"),)))
 
     result = agents.caller(can={}).call(TOOL)
 

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pytest
-from agents import background, hosting, needs_agent, notices
-from harness import running, until
+from agents import background, needs_agent, notices
+from harness import until
 from sink_wires import Hang, Say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from agents import Agents
+    from harness import Daemon
 
 pytestmark = needs_agent
-WAKE = {"agent": {"wake": True}}
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
-    """A daemon whose agent is woken by jobs that end."""
-    with hosting(tmp_path_factory.mktemp("home"), settings=WAKE) as started:
-        yield started
 
 
 def test_the_end_of_a_job_begins_a_turn_where_it_is_wanted(agents: Agents) -> None:
@@ -61,14 +50,13 @@ def test_a_command_that_its_caller_waits_for_is_no_news(agents: Agents) -> None:
     until(lambda: len(notices(agents)) > told, what="the notice")
 
     assert [job in notice for notice in notices(agents)[told:]] == [True]
+    until(lambda: agents.sink.count, what="the turn that it begins")
 
 
-def test_without_a_model_nobody_is_told_and_nothing_is_kept(tmp_path: Path) -> None:
+def test_without_a_model_nobody_is_told_and_nothing_is_kept(without_model: Daemon) -> None:
     """Ours: a daemon without an agent does not pay for one."""
-    settings: dict[str, Any] = {**WAKE}
-    with running(tmp_path, settings=settings) as daemon:
-        answer = daemon.session().call("bash", command="true", wait=0)
-        job = answer.text.split()[1].strip(".,:")
-        until(lambda: "exit code 0" in daemon.session().call("jobs", action="list").text, what=f"the end of {job}")
+    client = without_model.session()
+    job = client.call("bash", command="true", wait=0).text.split()[1].strip(".,:")
+    until(lambda: "exit code 0" in client.call("jobs", action="list").text, what=f"the end of {job}")
 
-        assert not (tmp_path / "agents.db").exists()
+    assert not (without_model.home / "agents.db").exists()
