@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from harness import Daemon, running, until
 from inflight import Later, started
 from standard_client import Standard, legacy, modern
 from stragglers import carrying
+from watchers import approvals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +31,19 @@ SETTINGS = {"token": TOKEN, "drain_s": 0.5, "approval": {"tools": {"write": "pro
 
 LEAKY = f"curl -s -H 'Authorization: Bearer {NAMED}' -u me:{NAMED} http://me:{NAMED}@127.0.0.1:9/ --password {NAMED} {SHAPED}"
 """A command line as people write it; nothing listens there."""
+
+VERBS = """
+import json, sys
+from a2mcp.__main__ import main
+for sys.argv[1:] in json.load(sys.stdin):
+    try:
+        main()
+    except SystemExit as end:
+        print(end.code if isinstance(end.code, str) else "", file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        print(end="\\f", file=stream, flush=True)
+"""
+"""Many verbs, one after the other: nearly all that one costs is its process. After what each has said comes a form feed."""
 
 
 @pytest.fixture
@@ -57,10 +73,17 @@ class Heard:
     def raw(self, data: bytes) -> None:
         self.replies.append(repr(self.daemon.raw(data, seconds=1.0, half_close=True)))
 
-    def cli(self, *args: str) -> str:
-        done = self.daemon.cli(*args)
+    def cli(self, *verbs: list[str]) -> list[str]:
+        """Run the verbs in one process; what each of them has said."""
+        daemon = self.daemon
+        done = subprocess.run(
+            [sys.executable, "-c", VERBS], cwd=daemon.home, env=daemon.environment, input=json.dumps(verbs),
+            capture_output=True, text=True, check=True, timeout=60,
+        )  # fmt: skip
         self.shown += [done.stdout, done.stderr]
-        return done.stdout
+        said = done.stdout.split("\f")[:-1]
+        assert len(said) == len(verbs)
+        return said
 
 
 def strangers(heard: Heard) -> None:
@@ -120,8 +143,8 @@ def operators(heard: Heard) -> None:
     """What the operator is shown, while a call waits and after the token was changed."""
     waiting = heard.daemon.session()
     call = Later(lambda: waiting.call("write", path="never", content="x"))
-    until(lambda: "write" in heard.cli("approvals"), what="a call that waits")
-    for verb in (
+    (held,) = until(lambda: approvals(heard.daemon), what="a call that waits")
+    verbs = (
         ["status"],
         ["jobs"],
         ["audit"],
@@ -129,11 +152,11 @@ def operators(heard: Heard) -> None:
         ["doctor"],
         ["host-llm"],
         ["approvals"],
-    ):
-        heard.cli(*verb)
-        heard.cli(*verb, "--json")
-    (held,) = json.loads(heard.daemon.cli("approvals", "--json").stdout)
-    heard.cli("deny", held["id"])
+    )
+    said = heard.cli(*(verb + more for verb in verbs for more in ([], ["--json"])), ["deny", held["id"]])
+    assert all(said)
+    assert "write" in said[-3]
+    assert [waits["id"] for waits in json.loads(said[-2])] == [held["id"]]
     assert call.result().result["isError"] is True
 
 
@@ -186,8 +209,8 @@ def test_planted_secrets_are_found_nowhere(daemon: Daemon, tmp_path: Path) -> No
         callers(heard)
         operators(heard)
         assert holding(processes(str(tmp_path)), *ours, rotated) == []
-        for job in json.loads(second.cli("jobs", "--json").stdout):
-            second.cli("jobs", "--stop", job["id"])
+        (jobs,) = heard.cli(["jobs", "--json"])
+        heard.cli(*(["jobs", "--stop", job["id"]] for job in json.loads(jobs)))
         assert second.stop() == 0
 
     everything = files(daemon.home)
