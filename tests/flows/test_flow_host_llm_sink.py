@@ -151,47 +151,51 @@ def test_no_library_inside_the_process_reaches_a_denied_provider(shared, other, 
     assert sink.counted() == (before[0] + 1, before[1] + 1)
 
 
-def test_a_model_is_asked_again_as_before_after_it_was_denied(host, sink, tmp_path):
+def test_a_model_is_asked_again_as_before_after_it_was_denied(shared):
     """Source: issue, "What it must show": restored, everything works as before."""
-    client = host.session()
+    host, sink = shared
+    client, ran = host.session(), host.home.parent / "ran"
     assert outcome(client.call("turn")) == (False, "answered")
-    assert (tmp_path / "ran").exists()
-    (tmp_path / "ran").unlink()
+    assert ran.exists()
+    ran.unlink()
     before = sink.counted()
 
-    switch(host, enabled=False)
+    denied = switch(host, enabled=False)["denied"]
     for ref in ("", "p0/m"):
         assert outcome(client.call("turn", ref=ref)) == (True, SENTINEL)
     assert sink.counted() == before
-    assert not (tmp_path / "ran").exists()
-    assert switch(host, enabled=False)["denied"] == 2
+    assert not ran.exists()
+    assert switch(host, enabled=False)["denied"] == denied + 2
 
     switch(host, enabled=True)
     assert outcome(client.call("turn")) == (False, "answered")
-    assert (tmp_path / "ran").exists()
+    assert ran.exists()
+    ran.unlink()
 
 
-def test_a_row_that_was_taken_before_meets_the_tripwire(host, sink):
+def test_a_row_that_was_taken_before_meets_the_tripwire(shared):
     """Source: seed: 接管期间宿主把模型行换回真行也没用, 它落在绊线上."""
-    client = host.session()
+    host, sink = shared
+    client, before = host.session(), sink.counted()
     client.call("take")
     switch(host, enabled=False)
     failed, said = outcome(client.call("turn", ref="stale"))
     assert failed
     assert SENTINEL in said
-    assert sink.counted() == (0, 0)
+    assert sink.counted() == before
 
 
-def test_a_connection_from_before_carries_no_request_any_more(host, sink):
+def test_a_connection_from_before_carries_no_request_any_more(shared):
     """Ours: a library that keeps connections needs no new one."""
-    client = host.session()
+    host, sink = shared
+    client, (connections, requests) = host.session(), sink.counted()
     assert outcome(client.call("keep", port=sink.port)) == (False, "ok")
     assert outcome(client.call("keep", port=sink.port)) == (False, "ok")
-    assert sink.counted() == (1, 2)
+    assert sink.counted() == (connections + 1, requests + 2)
 
     switch(host, enabled=False)
     assert outcome(client.call("keep", port=sink.port))[0]
-    assert sink.counted() == (1, 2)
+    assert sink.counted() == (connections + 1, requests + 2)
 
 
 def test_the_daemon_itself_is_reached_as_ever_while_models_on_this_machine_are_denied(shared):
