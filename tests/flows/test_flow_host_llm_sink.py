@@ -89,10 +89,15 @@ def put(home: Path, *ports: int, key: str = "") -> None:
     (home / "models.yml").chmod(0o600)
 
 
+def put_watched(folder: Path, sink: Sink) -> None:
+    """The one provider, with a key that leaves a trace where it is read."""
+    put(folder / "home", sink.port, key=f"!touch {folder}/ran; echo key")
+
+
 @contextmanager
 def hosted(folder: Path, sink: Sink) -> Iterator[Daemon]:
     (folder / "home").mkdir(mode=0o700)
-    put(folder / "home", sink.port, key=f"!touch {folder}/ran; echo key")
+    put_watched(folder, sink)
     with running(folder / "home", argv=[sys.executable, SERVE]) as daemon:
         yield daemon
 
@@ -105,7 +110,7 @@ def host(tmp_path: Path, sink: Sink) -> Iterator[Daemon]:
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Sink]]:
-    """A daemon and its provider for the tests that only turn the switch."""
+    """A daemon and its provider for the tests that change no more than the switch and the file."""
     sink = Sink()
     with hosted(tmp_path_factory.mktemp("shared"), sink) as daemon:
         yield daemon, sink
@@ -114,8 +119,11 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, 
 
 @pytest.fixture
 def shared(started: tuple[Daemon, Sink]) -> tuple[Daemon, Sink]:
-    """The same, allowed to ask."""
-    switch(started[0], enabled=True)
+    """The same, with that provider only, and allowed to ask. The file is read when it is denied."""
+    host, sink = started
+    put_watched(host.home.parent, sink)
+    for enabled in (False, True):
+        switch(host, enabled=enabled)
     return started
 
 
@@ -287,34 +295,36 @@ def test_a_provider_that_is_added_meanwhile_is_free_until_the_next_arming(host, 
     assert other.counted() == before
 
 
-def test_a_provider_that_is_written_into_the_file_is_denied_from_the_agents_next_session_on(host, sink, other):
+def test_a_provider_that_is_written_into_the_file_is_denied_from_the_agents_next_session_on(shared, other):
     """Source: seed: 会话重建之后也装."""
-    client = host.session()
+    host, sink = shared
+    client, said = host.session(), len(host.stderr)
     switch(host, enabled=False)
     put(host.home, sink.port, other.port)
     assert outcome(client.call("reach", port=other.port, way="socket")) == (False, "reached")
     before = other.counted()
 
     client.call("rebuild")
-    until(lambda: host.stderr.count("takeover armed: 2 provider(s) denied (p0, p1)"), what="it is armed anew")
+    until(lambda: "takeover armed: 2 provider(s) denied (p0, p1)" in host.stderr[said:], what="it is armed anew")
     assert outcome(client.call("reach", port=other.port, way="socket"))[0]
     assert outcome(client.call("turn", ref="p1/m")) == (True, SENTINEL)
     assert other.counted() == before
 
 
-def test_a_session_of_the_agent_that_cannot_be_denied_leaves_the_old_wire(host, sink):
+def test_a_session_of_the_agent_that_cannot_be_denied_leaves_the_old_wire(shared):
     """Source: seed, "降级状态"; row L05: refused re-arm while on: degraded, tripwire still on, recorded."""
-    client = host.session()
+    host, sink = shared
+    client, before, said, recorded = host.session(), sink.counted(), len(host.stderr), len(host.audit())
     switch(host, enabled=False)
     put(host.home, sink.port)
     with (host.home / "models.yml").open("a") as file:
         file.write("  far: {api: plain, baseUrl: 'https://far.invalid', transport: native, models: [{id: x}]}\n")
     client.call("rebuild")
-    until(lambda: "far would be reached past everything that denies" in host.stderr, what="it is refused")
+    until(lambda: "far would be reached past everything that denies" in host.stderr[said:], what="it is refused")
 
     assert outcome(client.call("reach", port=sink.port, way="socket"))[0]
     assert outcome(client.call("turn", ref="p0/m")) == (True, SENTINEL)
-    assert sink.counted() == (0, 0)
+    assert sink.counted() == before
     assert "deny (tripwire only)" in host.cli("host-llm").stdout
-    (refused,) = [one for one in host.audit() if one["tool"] == "host_llm" and "error" in one["args"]]
+    (refused,) = [one for one in host.audit()[recorded:] if one["tool"] == "host_llm" and "error" in one["args"]]
     assert (refused["sid"], refused["args"]["enabled"]) == (None, False)
