@@ -23,13 +23,13 @@ PAGE_BYTES = 120 * 1024
 
 @pytest.fixture(scope="module")
 def asking(tmp_path_factory):
-    """A daemon that asks before it writes, shared by this module."""
-    home = tmp_path_factory.mktemp("ui") / "home"
-    with running(home, settings={"approval": {"mode": "write"}}) as started:
+    """A daemon that asks before it writes and may be called by another name, shared by this module."""
+    settings = {"approval": {"mode": "write"}, "allowed_hosts": ["a2mcp.example"]}
+    with running(tmp_path_factory.mktemp("ui") / "home", settings=settings) as started:
         yield started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def visitor(asking: Daemon) -> Visitor:
     return Visitor(asking)
 
@@ -188,13 +188,10 @@ def test_a_write_without_an_origin_is_refused(visitor):
     ],
     ids=str,
 )
-def test_the_page_is_for_this_machine_alone(tmp_path, headers):
+def test_the_page_is_for_this_machine_alone(visitor, headers):
     """Issue 6.1: not by another name, even one that is allowed, and never passed on."""
-    settings = {"allowed_hosts": ["a2mcp.example"]}
-    with running(tmp_path / "home", settings=settings) as daemon:
-        visitor = Visitor(daemon)
-        assert visitor.ask("GET", "status", **headers).status == 403
-        assert visitor.client.send("GET", "/ui/", **headers).status == 403
+    assert visitor.ask("GET", "status", **headers).status == 403
+    assert visitor.client.send("GET", "/ui/", **headers).status == 403
 
 
 def test_a_large_body_is_refused(visitor):
@@ -340,19 +337,18 @@ def test_a_browser_is_given_a_file_that_nobody_else_can_read(asking, tmp_path):
     assert "#" not in done.stdout
 
 
-def test_twenty_pages_are_told_of_every_call(tmp_path):
+def test_twenty_pages_are_told_of_every_call(asking, visitor):
     """Issue 6: twenty pages open; no event is missing on any of them without a gap that says so."""
-    with running(tmp_path / "home") as daemon:
-        visitor, session = Visitor(daemon), daemon.session()
-        pages = [following(visitor) for _ in range(20)]
-        for number in range(40):
-            session.call("read", path=f"call-{number}")
-        newest = max(event["sequence"] for event in stream(daemon, visitor, "?history=1", {}, until_kind="call.done"))
+    session = asking.session()
+    pages = [following(visitor) for _ in range(20)]
+    for number in range(40):
+        session.call("read", path=f"call-{number}")
+    newest = max(event["sequence"] for event in stream(asking, visitor, "?history=1", {}, until_kind="call.done"))
 
-        for page in pages:
-            numbers = covered(page, newest)
-            assert numbers == list(range(numbers[0], newest + 1))
-            assert numbers[0] <= newest - 79
+    for page in pages:
+        numbers = covered(page, newest)
+        assert numbers == list(range(numbers[0], newest + 1))
+        assert numbers[0] <= newest - 79
 
 
 def covered(sock: socket.socket, newest: int) -> list[int]:
