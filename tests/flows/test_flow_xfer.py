@@ -11,6 +11,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -204,6 +205,13 @@ def behind(tmp_path_factory):
         assert "Traceback" not in daemon.stderr
 
 
+@pytest.fixture
+def reopened(behind):
+    """For a test that closes the share of all the others."""
+    yield
+    behind.share()
+
+
 def test_a_path_as_setting_has_dufs_serve(behind):
     """Issue: `xfer.dufs` set to a path; seed: `port` is its own."""
     status = behind.daemon.session().call("xfer_status").result["structuredContent"]
@@ -357,18 +365,16 @@ def test_a_slow_reader_holds_neither_memory_nor_anybody_else(behind):
             reader.close()
 
 
-def test_dufs_that_is_gone_is_502_and_a_closed_share_404(tmp_path):
+def test_dufs_that_is_gone_is_502_and_a_closed_share_404(behind, reopened):
     """Seed: 502 while the share is up and dufs is not; 404 once it is closed."""
-    fake = FakeDufs(tmp_path)
-    with running(tmp_path / "home", settings={"xfer": {"dufs": str(fake.path)}}) as daemon:
-        client = daemon.session()
-        share(client, tmp_path)
-        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
-            daemon.client(timeout=10).send("GET", "/xfer/exit")
-        assert daemon.client(timeout=10).send("GET", "/xfer/ok").status == 502
-        until(lambda: "file server has ended" in daemon.stderr, what="the report")
-        assert client.call("xfer_stop").result["structuredContent"]["stopped"] is True
-        assert client.send("GET", "/xfer/ok").status == 404
+    told = behind.daemon.stderr.count("file server has ended")
+    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+        behind.get("exit")
+    assert behind.get("ok").status == 502
+    until(lambda: behind.daemon.stderr.count("file server has ended") > told, what="the report")
+    client = behind.daemon.session()
+    assert client.call("xfer_stop").result["structuredContent"]["stopped"] is True
+    assert client.send("GET", "/xfer/ok").status == 404
 
 
 def alive(pid):
@@ -401,63 +407,91 @@ def test_a_dufs_that_is_configured_and_missing_is_an_error_and_nothing_is_fetche
         assert not (tmp_path / "home" / "installs.json").exists()
 
 
-def test_a_dufs_that_nobody_has_pinned_is_an_error_with_the_ways_out(tmp_path, monkeypatch):
-    """Row X14: not on the PATH and no verified hash: said, and on record as an install that failed."""
-    monkeypatch.setenv("PATH", os.defpath)
-    with running(tmp_path / "home", settings={"xfer": {"server": "dufs"}}) as daemon:
-        answer = daemon.session().call("xfer_share", path=str(tmp_path))
-        assert answer.result["isError"] is True
-        assert "xfer.dufs" in answer.text
-        (install,) = records(daemon)
-        assert install["args"]["action"] == "install"
-
-
-def test_dufs_on_the_path_serves_when_it_is_asked_for(tmp_path, monkeypatch):
-    """Issue: `xfer.server: "dufs"`."""
-    fake = FakeDufs(tmp_path)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    with running(tmp_path / "home", settings={"xfer": {"server": "dufs"}}) as daemon:
-        told = share(daemon.session(), tmp_path)
-        assert daemon.client().send("GET", "/xfer/ok").body == b"ok\n"
-        assert shlex.join(fake.notes("runs")[0]["argv"]).endswith(str(tmp_path))
-        assert told["port"] != daemon.port
+@pytest.fixture(scope="module")
+def asked_for(tmp_path_factory):
+    """A daemon that is to serve with dufs, the server it could come from, and the folder that is first on its PATH."""
+    home, on_path = tmp_path_factory.mktemp("asked") / "home", tmp_path_factory.mktemp("path")
+    argv = ["env", f"PATH={on_path}{os.pathsep}{os.defpath}", sys.executable, "-m", "a2mcp", "serve"]
+    with assets_served() as assets, running(home, settings={"xfer": {"server": "dufs"}}, argv=argv) as daemon:
+        yield daemon, assets, on_path
+        daemon.alive()
 
 
 @pytest.fixture
-def fetching(tmp_path, monkeypatch):
-    """A daemon that has to fetch dufs from a server on loopback, by the operator's pin."""
-    monkeypatch.setenv("PATH", os.defpath)
-    fake = FakeDufs(tmp_path)
-    programs = tmp_path / "home" / "bin"
-    programs.mkdir(parents=True, mode=0o700)
-    (programs / "dufs.mode").write_text("good")
-    with assets_served() as assets, running(tmp_path / "home", settings={"xfer": {"server": "dufs"}}) as daemon:
-        assets.data = fake.path.read_bytes()
-        pin = {"name": "dufs", "version": "9.9.9", "url": f"{assets.url}/dufs-9", "sha256": sha256(assets.data)}
-        (tmp_path / "pin.json").write_text(json.dumps(pin))
-        done = daemon.cli("obtain", "--pin", str(tmp_path / "pin.json"))
-        assert done.returncode == 0, done.stderr
-        yield assets, daemon, programs / "dufs"
+def unpinned(asked_for):
+    """That daemon with no dufs on the PATH and no pin, and what is on record from now on."""
+    daemon, _, on_path = asked_for
+    programs = daemon.home / "bin"
+    programs.mkdir(mode=0o700, exist_ok=True)
+    before = len(records(daemon))
+    yield daemon, lambda: records(daemon)[before:]
+    daemon.session().call("xfer_stop")
+    for path in (*on_path.iterdir(), *programs.iterdir(), daemon.home / "pins.json", daemon.home / "installs.json"):
+        path.unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def pinned(asked_for, tmp_path_factory):
+    """A program to fetch, and the operator's pin of it as the daemon keeps it."""
+    daemon, assets, _ = asked_for
+    folder = tmp_path_factory.mktemp("pin")
+    data = FakeDufs(folder).path.read_bytes()
+    pin = {"name": "dufs", "version": "9.9.9", "url": f"{assets.url}/dufs-9", "sha256": sha256(data)}
+    (folder / "pin.json").write_text(json.dumps(pin))
+    done = daemon.cli("obtain", "--pin", str(folder / "pin.json"))
+    assert done.returncode == 0, done.stderr
+    return data, (daemon.home / "pins.json").rename(folder / "pins.json")
+
+
+@pytest.fixture
+def fetching(asked_for, pinned, unpinned):
+    """The same, but it has to fetch dufs, by the operator's pin."""
+    (_, assets, _), (daemon, recorded) = asked_for, unpinned
+    assets.data, pins = pinned
+    shutil.copy2(pins, daemon.home)
+    (daemon.home / "bin" / "dufs.mode").write_text("good")
+    return assets, daemon, daemon.home / "bin" / "dufs", recorded
+
+
+def test_a_dufs_that_nobody_has_pinned_is_an_error_with_the_ways_out(unpinned, tmp_path):
+    """Row X14: not on the PATH and no verified hash: said, and on record as an install that failed."""
+    daemon, recorded = unpinned
+    answer = daemon.session().call("xfer_share", path=str(tmp_path))
+    assert answer.result["isError"] is True
+    assert "xfer.dufs" in answer.text
+    (install,) = recorded()
+    assert install["args"]["action"] == "install"
+
+
+def test_dufs_on_the_path_serves_when_it_is_asked_for(asked_for, unpinned, tmp_path):
+    """Issue: `xfer.server: "dufs"`."""
+    (_, _, on_path), (daemon, _) = asked_for, unpinned
+    fake = FakeDufs(on_path)
+    told = share(daemon.session(), tmp_path)
+    assert daemon.client().send("GET", "/xfer/ok").body == b"ok\n"
+    assert shlex.join(fake.notes("runs")[0]["argv"]).endswith(str(tmp_path))
+    assert told["port"] != daemon.port
 
 
 def test_dufs_is_fetched_by_its_hash_and_told(fetching, tmp_path):
     """Seed: fetched, checked, on record before it runs, and named in the answer; the second time it is there."""
-    _, daemon, installed = fetching
+    _, daemon, installed, recorded = fetching
     client = daemon.session()
     told = share(client, tmp_path)
     assert told["installed"]["dufs"]["version"] == "9.9.9"
-    assert [record["args"]["action"] for record in records(daemon)] == ["install", "share"]
+    assert [record["args"]["action"] for record in recorded()] == ["install", "share"]
     assert installed.stat().st_mode & 0o777 == 0o755
     assert daemon.client().send("GET", "/xfer/ok").body == b"ok\n"
     assert share(client, tmp_path)["installed"] == {"dufs": None}
 
 
-def refused_install(daemon, path, *words):
+def refused_install(fetching, path, *words):
     """Share, and see it refused with these words and an install that failed on record."""
+    _, daemon, _, recorded = fetching
     answer = daemon.session().call("xfer_share", path=str(path))
     assert answer.result["isError"] is True
     assert [word for word in words if word not in answer.text] == []
-    (install,) = records(daemon)
+    (install,) = recorded()
     assert install["args"]["action"] == "install"
     assert install["args"]["error"]
     assert install["args"]["asset"] == "dufs-9"
@@ -465,16 +499,16 @@ def refused_install(daemon, path, *words):
 
 def test_a_wrong_hash_installs_nothing(fetching, tmp_path):
     """Row X14."""
-    assets, daemon, installed = fetching
+    assets, daemon, installed, _ = fetching
     assets.data += b"# evil"
-    refused_install(daemon, tmp_path, "xfer.dufs")
+    refused_install(fetching, tmp_path, "xfer.dufs")
     assert not installed.exists()
     daemon.alive()
 
 
 def test_a_file_that_is_not_ours_is_not_overwritten(fetching, tmp_path):
     """Row X14: it is left alone, and its hash is told."""
-    _, daemon, installed = fetching
+    _, _, installed, _ = fetching
     installed.write_text("somebody's own")
-    refused_install(daemon, tmp_path, sha256(b"somebody's own"))
+    refused_install(fetching, tmp_path, sha256(b"somebody's own"))
     assert installed.read_text() == "somebody's own"
