@@ -21,6 +21,21 @@ def calls(daemon, phase):
     return [record for record in daemon.audit() if record["phase"] == phase]
 
 
+def begun(daemon, command):
+    """The call of a command that no other test has, once it is on record that it began."""
+    found = until(
+        lambda: [call for call in calls(daemon, "start") if call["args"].get("command") == command],
+        what="the call's beginning",
+    )
+    (started,) = found
+    return started
+
+
+def is_over(daemon, started):
+    """Whether the end of a call is on record."""
+    return any(done["id"] == started["id"] for done in calls(daemon, "done"))
+
+
 @pytest.fixture
 def empty_home(tmp_path):
     """A home without a daemon; one that a bridge starts there is stopped, whatever the test finds."""
@@ -158,77 +173,80 @@ def test_the_token_is_not_sent_to_who_took_the_port_of_a_killed_daemon(tmp_path,
             stranger.accept()
 
 
-def test_a_rotated_token_is_used_at_once(daemon, program):
+def test_a_rotated_token_is_used_at_once(shared_daemon, program):
     """Issue §8: the endpoint file is read before each request."""
-    client = program(daemon.home)
+    client = program(shared_daemon.home)
     client.ask(handshake())
+    old = shared_daemon.token
 
-    assert daemon.cli("rotate").returncode == 0
+    assert shared_daemon.cli("rotate").returncode == 0
+    shared_daemon.learn()
+    assert shared_daemon.token != old
     assert client.ask(request("ping", 1))["result"] == {}
 
 
-def test_a_cancelled_call_ends_and_is_not_answered(daemon, program):
+def test_a_cancelled_call_ends_and_is_not_answered(shared_daemon, program):
     """Issue §8: aborts its own request on `notifications/cancelled`; §4: its `done` is recorded."""
-    client = program(daemon.home)
+    client = program(shared_daemon.home)
     client.ask(handshake())
-    client.send(call("bash", 7, command="sleep 60"))
-    until(lambda: calls(daemon, "start"), what="the call's beginning")
+    client.send(call("bash", 7, command="sleep 60.1"))
+    started = begun(shared_daemon, "sleep 60.1")
     client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
 
-    until(lambda: calls(daemon, "done"), what="the call's end")
+    until(lambda: is_over(shared_daemon, started), what="the call's end")
     assert client.ask(request("ping", 8))["id"] == 8
     assert client.end() == []
 
 
-def test_a_cancellation_ends_the_call_of_the_client_that_sent_it(daemon, program):
+def test_a_cancellation_ends_the_call_of_the_client_that_sent_it(shared_daemon, program):
     """Ours: two editors of one user both count from 1; the daemon sees ids that differ."""
-    first, second = program(daemon.home), program(daemon.home)
+    first, second = program(shared_daemon.home), program(shared_daemon.home)
     for client, seconds in ((first, 60), (second, 2)):
         client.ask(handshake())
         client.send(call("bash", 1, command=f"sleep {seconds}; echo lived"))
-    until(lambda: len(calls(daemon, "start")) == 2, what="the beginning of both calls")
+    started = [begun(shared_daemon, f"sleep {seconds}; echo lived") for seconds in (60, 2)]
     first.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
 
-    until(lambda: calls(daemon, "done"), what="the end of the first")
+    until(lambda: is_over(shared_daemon, started[0]), what="the end of the first")
     assert text_of(second.read()).startswith("lived")
     assert first.end() == []
 
 
-def test_closing_the_pipes_of_a_modern_call_cancels_it(daemon, program):
+def test_closing_the_pipes_of_a_modern_call_cancels_it(shared_daemon, program):
     """Issue §3: client closing the stream cancels the call."""
-    client = program(daemon.home)
-    client.send(modern("tools/call", 5, name="bash", arguments={"command": "sleep 60"}))
-    until(lambda: calls(daemon, "start"), what="the call's beginning")
+    client = program(shared_daemon.home)
+    client.send(modern("tools/call", 5, name="bash", arguments={"command": "sleep 60.2"}))
+    started = begun(shared_daemon, "sleep 60.2")
     client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}})
 
-    until(lambda: calls(daemon, "done"), what="the call's end")
+    until(lambda: is_over(shared_daemon, started), what="the call's end")
 
 
-def test_a_bridge_that_is_ended_takes_its_calls_with_it(daemon, program):
+def test_a_bridge_that_is_ended_takes_its_calls_with_it(shared_daemon, program):
     """Ours: a client that is closed ends its servers; what they were doing for it ends too."""
-    client = program(daemon.home)
+    client = program(shared_daemon.home)
     client.ask(handshake())
-    client.send(call("bash", 1, command="sleep 60"))
-    until(lambda: calls(daemon, "start"), what="the call's beginning")
+    client.send(call("bash", 1, command="sleep 60.3"))
+    started = begun(shared_daemon, "sleep 60.3")
     client.process.send_signal(signal.SIGTERM)
 
     assert client.process.wait(10) == 0
-    until(lambda: calls(daemon, "done"), what="the call's end")
+    until(lambda: is_over(shared_daemon, started), what="the call's end")
 
 
-def test_a_bridge_whose_client_is_gone_ends(daemon):
+def test_a_bridge_whose_client_is_gone_ends(shared_daemon):
     """Ours: a client that crashed leaves no process behind, and no command that runs for it."""
     near, far = os.pipe()
-    with launch(daemon.home, stdout=far) as process:
+    with launch(shared_daemon.home, stdout=far) as process:
         os.close(far)
-        process.stdin.write(json.dumps(call("bash", 1, command="sleep 60")).encode() + b"\n")
+        process.stdin.write(json.dumps(call("bash", 1, command="sleep 60.4")).encode() + b"\n")
         process.stdin.flush()
-        until(lambda: calls(daemon, "start"), what="the call's beginning")
+        started = begun(shared_daemon, "sleep 60.4")
         os.close(near)
         process.stdin.close()
 
         assert process.wait(10) == 0
-    until(lambda: calls(daemon, "done"), what="the call's end")
+    until(lambda: is_over(shared_daemon, started), what="the call's end")
 
 
 def test_bad_lines_are_answered_and_the_next_one_works(shared_daemon, program):
