@@ -148,17 +148,22 @@ def test_a_file_that_cannot_be_read_is_refused_as_by_the_tool(asker, tmp_path):
     assert asker.read("file:///proc/self/status")["text"].startswith("Name:")
 
 
-def test_who_denies_the_tool_read_denies_files(tmp_path):
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    """A daemon that denies reading and takes small bodies on `/mcp`, for the tests that need one or the other."""
+    settings = {"approval": {"tools": {"read": "deny"}}, "limits": {"mcp_body_bytes": 2048}}
+    with running(tmp_path_factory.mktemp("strict") / "home", settings=settings) as daemon:
+        yield daemon
+
+
+def test_who_denies_the_tool_read_denies_files(strict, tmp_path):
     """Ours: no way around a rule or a switch."""
     secret = tmp_path / "secret"
     secret.write_text("x")
-    with running(tmp_path / "denied", settings={"approval": {"tools": {"read": "deny"}}}) as daemon:
-        assert "deny" in Asker(daemon).error("resources/read", uri=secret.as_uri())["message"]
-        assert (
-            "deny"
-            in Asker(daemon).error("resources/read", uri=secret.as_uri().upper()[:5] + secret.as_uri()[5:])["message"]
-        )
-        assert Asker(daemon).read("a2mcp://status")
+    denied = Asker(strict)
+    assert "deny" in denied.error("resources/read", uri=secret.as_uri())["message"]
+    assert "deny" in denied.error("resources/read", uri=secret.as_uri().upper()[:5] + secret.as_uri()[5:])["message"]
+    assert denied.read("a2mcp://status")
     with running(tmp_path / "off", settings={"tools": {"off": ["read"]}}) as daemon:
         client = Asker(daemon)
         assert client.error("resources/read", uri=secret.as_uri())["code"] == -32002
@@ -233,39 +238,46 @@ def test_waiting_for_a_job_tells_how_far_it_is(shared_daemon):
     assert "exit code 0" in answer["result"]["content"][0]["text"]
 
 
-def test_the_body_of_a_request_to_mcp_has_a_limit_of_its_own(tmp_path):
+def test_the_body_of_a_request_to_mcp_has_a_limit_of_its_own(strict):
     """Issue §2 and settings: `limits.mcp_body_bytes`."""
-    with running(tmp_path / "home", settings={"limits": {"mcp_body_bytes": 2048}}) as daemon:
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "x" * 3000}}).encode()
-        assert daemon.client().send("POST", "/mcp", body).status == 413
-        assert daemon.session().send("POST", "/", body).status == 200
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "x" * 3000}}).encode()
+    assert strict.client().send("POST", "/mcp", body).status == 413
+    assert strict.session().send("POST", "/", body).status == 200
 
 
-def test_a_client_is_named_in_the_log(daemon):
+def test_a_client_is_named_in_the_log(shared_daemon):
     """Issue §8: the header or the client's own name; on either path; nothing where there is neither."""
-    Asker(daemon, x_a2mcp_client="tester " * 30).call("glob", pattern="*")
-    Asker(daemon, can={}).call("glob", pattern="*")
-    Asker(daemon).call("glob", pattern="*")
-    bridge = daemon.session()
-    bridge.ask("tools/call", {"name": "glob", "arguments": {"pattern": "*"}}, X_A2MCP_Client="bridged")
+    looked_for = {"pattern": "who-is-named-in-the-log"}
+    Asker(shared_daemon, x_a2mcp_client="tester " * 30).call("glob", **looked_for)
+    Asker(shared_daemon, can={}).call("glob", **looked_for)
+    Asker(shared_daemon).call("glob", **looked_for)
+    bridge = shared_daemon.session()
+    bridge.ask("tools/call", {"name": "glob", "arguments": looked_for}, X_A2MCP_Client="bridged")
 
-    records = [record for record in daemon.audit() if record["phase"] == "done"]
-    assert [record.get("client") for record in records] == [("tester " * 30)[:80], "modern tests", None, "bridged"]
-    assert [list(record) for record in daemon.audit()][-3:-2] == [
+    ids = [record["id"] for record in shared_daemon.audit() if record["args"] == looked_for]
+    records = [record for record in shared_daemon.audit() if record["id"] in ids]
+    done = [record for record in records if record["phase"] == "done"]
+    assert [record.get("client") for record in done] == [("tester " * 30)[:80], "modern tests", None, "bridged"]
+    assert [list(record) for record in records][-3:-2] == [
         ["ts", "id", "sid", "phase", "tool", "isError", "args", "seq", "hash"]
     ]
-    assert "bridged" in daemon.cli("audit").stdout
+    assert "bridged" in shared_daemon.cli("audit").stdout
 
 
-def test_a_call_that_was_cancelled_says_so_in_the_log(daemon):
+def test_a_call_that_was_cancelled_says_so_in_the_log(shared_daemon):
     """Issue §3: closing the stream cancels the call, and its `done` record says so."""
-    client = Asker(daemon, can={})
-    with client.stream("tools/call", {"name": "bash", "arguments": {"command": "echo x; sleep 60"}}, token=1) as stream:
+    client, command = Asker(shared_daemon, can={}), {"command": "echo given-up-by-its-client; sleep 60"}
+    with client.stream("tools/call", {"name": "bash", "arguments": command}, token=1) as stream:
         stream.next()
+    (started,) = [record for record in shared_daemon.audit() if record["args"] == command]
 
-    (done,) = until(lambda: [r for r in daemon.audit() if r["phase"] == "done"], what="the end")
+    def ends():
+        return [r for r in shared_daemon.audit() if (r["phase"], r["id"]) == ("done", started["id"])]
+
+    (done,) = until(ends, what="the end")
     assert (done["ended"], done["isError"]) == ("cancelled", True)
-    assert "cancelled" in daemon.cli("audit").stdout
+    (shown,) = [line for line in shared_daemon.cli("audit").stdout.splitlines() if "given-up-by-its-client" in line]
+    assert "cancelled" in shown
 
 
 def test_a_call_that_the_end_of_the_daemon_cut_says_so_in_the_log(tmp_path):
@@ -281,19 +293,17 @@ def test_a_call_that_the_end_of_the_daemon_cut_says_so_in_the_log(tmp_path):
     assert (done["ended"], done["isError"]) == ("aborted", True)
 
 
-def test_what_the_operator_does_is_recorded_without_the_token(daemon):
+def test_what_the_operator_does_is_recorded_without_the_token(strict):
     """Issue §8: rotate, approve, deny; never the token."""
-    old = daemon.token
-    daemon.cli("rotate")
-    (event,) = daemon.audit()
-    log = (daemon.home / "a2mcp.log").read_text()
+    old, before = strict.token, len(strict.audit())
+    strict.cli("rotate")
+    strict.learn()
+    (event,) = strict.audit()[before:]
+    log = (strict.home / "a2mcp.log").read_text()
+    line = log.splitlines()[before]
 
-    assert (event["tool"], event["sid"], event["phase"], event["args"]) == (
-        "operator",
-        None,
-        "done",
-        {"action": "rotate"},
-    )
+    told = (event["tool"], event["sid"], event["phase"], event["args"])
+    assert told == ("operator", None, "done", {"action": "rotate"})
     assert "isError" not in event
     assert old not in log
-    assert not re.search(r"[A-Za-z0-9_-]{43}", log)
+    assert not re.search(r"[A-Za-z0-9_-]{43}", line)
