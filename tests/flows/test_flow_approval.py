@@ -6,84 +6,97 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from harness import Daemon, running, until
+from harness import Client, Daemon, running, until
 from inflight import Later, ended, started
-from watchers import approvals
+from watchers import approvals, decide
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 
+@pytest.fixture(scope="module")
+def writing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon that asks before it writes, shared by this module."""
+    home = tmp_path_factory.mktemp("writing") / "home"
+    with running(home, settings={"approval": {"mode": "write"}}) as daemon:
+        yield daemon
+
+
 @pytest.fixture
-def asking(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
-    """Start a daemon with these approval settings."""
-    daemons: list[Daemon] = []
-
-    def start(**approval: Any) -> Daemon:
-        daemons.append(Daemon(tmp_path / "home", settings={"approval": approval}).start())
-        return daemons[-1]
-
-    yield start
-    for daemon in daemons:
-        daemon.kill()
+def asking(writing: Daemon) -> Iterator[Daemon]:
+    """The same; no call waits any more at the end of a test."""
+    yield writing
+    for one in approvals(writing):
+        decide(writing, one["id"], approve=False)
 
 
 def waiting(daemon: Daemon, count: int = 1) -> list[dict[str, Any]]:
-    """Wait until so many calls wait; as ``a2mcp approvals --json`` shows them."""
+    """Wait until so many calls wait; what is known of them."""
     until(lambda: len(approvals(daemon)) == count, what=f"{count} calls waiting")
+    return approvals(daemon)
+
+
+def shown(daemon: Daemon, count: int) -> list[dict[str, Any]]:
+    """Wait until so many calls wait; as ``a2mcp approvals --json`` shows them."""
+    waiting(daemon, count)
     return list(json.loads(daemon.cli("approvals", "--json").stdout))
 
 
-def test_an_allowed_call_runs_and_a_denied_one_does_not(asking: Callable[..., Daemon]) -> None:
+def of(client: Client, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of one session."""
+    return [record for record in records if record["sid"] == client.session]
+
+
+def test_an_allowed_call_runs_and_a_denied_one_does_not(asking: Daemon) -> None:
     """Issue, "Approval": parked with its start recorded; ping goes on; deny is isError."""
-    daemon = asking(mode="write")
-    first, second, other = daemon.session(), daemon.session(), daemon.session()
+    first, second, other = asking.session(), asking.session(), asking.session()
     allowed = Later(lambda: first.call("bash", command="touch allowed; echo ran"))
-    (shown,) = waiting(daemon)
-    assert shown["tool"] == "bash"
-    assert json.loads(shown["args"]) == {"command": "touch allowed; echo ran"}
-    assert shown["session_id"] == first.session
-    assert shown["call_id"] == started(daemon, "bash")[0]["id"]
-    assert ended(daemon, "bash") == []
+    (one,) = shown(asking, 1)
+    assert one["tool"] == "bash"
+    assert json.loads(one["args"]) == {"command": "touch allowed; echo ran"}
+    assert one["session_id"] == first.session
+    assert one["call_id"] == of(first, started(asking, "bash"))[0]["id"]
+    assert of(first, ended(asking, "bash")) == []
 
     denied = Later(lambda: second.call("write", path="denied", content="x"))
-    both = waiting(daemon, 2)
+    both = shown(asking, 2)
     assert other.ask("ping").result == {}
     assert other.call("read", path="stderr.txt").result["isError"] is False, "a reading tool asks nobody"
-    assert json.loads(daemon.cli("status", "--json").stdout)["approvals_waiting"] == 2
+    assert json.loads(asking.cli("status", "--json").stdout)["approvals_waiting"] == 2
     assert not allowed.over
-    assert not (daemon.home / "allowed").exists()
+    assert not (asking.home / "allowed").exists()
 
-    assert daemon.cli("approve", both[0]["id"]).returncode == 0
+    assert asking.cli("approve", both[0]["id"]).returncode == 0
     assert "ran" in allowed.result().text
-    assert (daemon.home / "allowed").exists()
-    assert daemon.cli("deny", both[1]["id"], "--reason", "not on a Friday").returncode == 0
+    assert (asking.home / "allowed").exists()
+    assert asking.cli("deny", both[1]["id"], "--reason", "not on a Friday").returncode == 0
     answer = denied.result()
     assert answer.status == 200
     assert answer.result["isError"] is True
     assert "not on a Friday" in answer.text
-    assert not (daemon.home / "denied").exists()
-    assert [record["isError"] for record in ended(daemon, "write")] == [True]
-    again = daemon.cli("approve", both[1]["id"])
+    assert not (asking.home / "denied").exists()
+    assert [record["isError"] for record in of(second, ended(asking, "write"))] == [True]
+    again = asking.cli("approve", both[1]["id"])
     assert again.returncode == 1
     assert "was denied before you answered" in again.stderr
 
 
-def test_a_tools_own_rule_wins_over_the_mode(asking: Callable[..., Daemon]) -> None:
+def test_a_tools_own_rule_wins_over_the_mode(tmp_path: Path) -> None:
     """Issue, "Approval": allow, deny and prompt by name, in both directions."""
-    daemon = asking(mode="always-ask", tools={"bash": "allow", "write": "deny"})
-    client = daemon.session()
+    settings = {"approval": {"mode": "always-ask", "tools": {"bash": "allow", "write": "deny"}}}
+    with running(tmp_path / "home", settings=settings) as daemon:
+        client = daemon.session()
 
-    assert "free" in client.call("bash", command="echo free").text
-    refused = client.call("write", path="x", content="x")
-    assert refused.result["isError"] is True
-    assert "deny" in refused.text
-    asked = Later(lambda: client.call("read", path="stderr.txt"))
-    (shown,) = waiting(daemon)
-    assert shown["tool"] == "read"
-    daemon.cli("approve", shown["id"])
-    assert asked.result().result["isError"] is False
+        assert "free" in client.call("bash", command="echo free").text
+        refused = client.call("write", path="x", content="x")
+        assert refused.result["isError"] is True
+        assert "deny" in refused.text
+        asked = Later(lambda: client.call("read", path="stderr.txt"))
+        (one,) = waiting(daemon)
+        assert one["tool"] == "read"
+        decide(daemon, one["id"], approve=True)
+        assert asked.result().result["isError"] is False
 
 
 def test_nothing_is_asked_by_default(daemon: Daemon) -> None:
@@ -109,27 +122,24 @@ def test_calls_that_wait_at_the_bound_are_ended(tmp_path: Path) -> None:
         assert "Traceback" not in daemon.stderr
 
 
-def test_a_call_that_is_cancelled_or_whose_caller_left_does_not_surprise_the_operator(
-    asking: Callable[..., Daemon],
-) -> None:
+def test_a_call_that_is_cancelled_or_whose_caller_left_does_not_surprise_the_operator(asking: Daemon) -> None:
     """Ours: cancelled is off the list; a caller of the bridge that only left may come back, so its call stays."""
-    daemon = asking(mode="always-ask")
-    first, second, other = daemon.session(), daemon.session(), daemon.session()
+    first, second, other = asking.session(), asking.session(), asking.session()
     cancelled = Later(lambda: first.call("bash", command="touch cancelled"))
-    waiting(daemon)
+    waiting(asking)
     number = first._id
     other.session = first.session
     other.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
     assert cancelled.result().result["isError"] is True
-    waiting(daemon, 0)
+    assert shown(asking, 0) == []
 
     left = Later(lambda: second.call("bash", command="touch left"))
-    (shown,) = waiting(daemon)
+    (one,) = waiting(asking)
     assert second._connection.sock is not None
     second._connection.sock.shutdown(2)
     assert left.failed
-    assert daemon.cli("approve", shown["id"]).returncode == 0
-    until((daemon.home / "left").exists, what="the approved command")
-    until(lambda: len(ended(daemon, "bash")) == 2, what="both records")
-    assert not (daemon.home / "cancelled").exists()
-    daemon.alive()
+    decide(asking, one["id"], approve=True)
+    until((asking.home / "left").exists, what="the approved command")
+    until(lambda: of(first, ended(asking, "bash")) and of(second, ended(asking, "bash")), what="both records")
+    assert not (asking.home / "cancelled").exists()
+    asking.alive()

@@ -39,10 +39,22 @@ def _idle_share(pid: int, *, seconds: float = 0.6) -> float:
 # --- strangers ----------------------------------------------------------------------------------------------------
 
 
+GUARDED = {"limits": {"unauthenticated": 5}}
+"""Room for five strangers."""
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon with room for five strangers, for those that count nothing."""
+    with running(tmp_path_factory.mktemp("guarded") / "home", settings=GUARDED) as daemon:
+        yield daemon
+        daemon.alive()
+
+
 @pytest.fixture
-def guarded(tmp_path: Path) -> Iterator[Daemon]:
-    """A daemon with room for five strangers."""
-    with running(tmp_path / "home", settings={"limits": {"unauthenticated": 5}}) as daemon:
+def counted(tmp_path: Path) -> Iterator[Daemon]:
+    """A daemon with room for five strangers that has seen none."""
+    with running(tmp_path / "home", settings=GUARDED) as daemon:
         yield daemon
         daemon.alive()
 
@@ -59,24 +71,24 @@ def test_the_oldest_stranger_gives_way_to_the_next(guarded: Daemon) -> None:
         line.socket.close()
 
 
-def test_whoever_has_shown_the_token_is_not_one_of_them(guarded: Daemon) -> None:
+def test_whoever_has_shown_the_token_is_not_one_of_them(counted: Daemon) -> None:
     """Issue 5, section 6: strangers cannot use up the connections of callers, whatever they send."""
-    callers = [wire.Line(guarded.port) for _ in range(5)]
+    callers = [wire.Line(counted.port) for _ in range(5)]
     for line in callers:
-        line.send(wire.post(wire.INITIALIZE, guarded.token))
+        line.send(wire.post(wire.INITIALIZE, counted.token))
         assert line.answer().status == 200
     heads = (b"", b"G", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"POST / HTTP/1.1\r\nX:")
-    strangers = [wire.Line(guarded.port) for _ in range(40)]
+    strangers = [wire.Line(counted.port) for _ in range(40)]
     for number, line in enumerate(strangers):
         line.socket.setblocking(False)
         try:
             line.send(heads[number % len(heads)])
         except ConnectionError:
             assert number < len(strangers) - 5
-    late = guarded.session(timeout=1.0)
+    late = counted.session(timeout=1.0)
 
     for line in callers:
-        line.send(wire.post(wire.INITIALIZE, guarded.token))
+        line.send(wire.post(wire.INITIALIZE, counted.token))
         assert line.answer().status == 200
     assert late.ask("ping").result == {}
     counts = late.send("GET", "/metrics").body.decode().splitlines()
@@ -85,7 +97,7 @@ def test_whoever_has_shown_the_token_is_not_one_of_them(guarded: Daemon) -> None
     assert "a2mcp_connections_sent_away_total 36" in counts
     for line in (*callers, *strangers):
         line.socket.close()
-    assert guarded.stderr.splitlines() == [
+    assert counted.stderr.splitlines() == [
         "[a2mcp] warning: too many connections have not shown the token; the oldest of them are closed"
     ]
 
