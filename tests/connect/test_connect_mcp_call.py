@@ -32,6 +32,39 @@ def run(*args, url="", token="", stdin=None, cwd=None):
     )  # fmt: skip
 
 
+EACH = """
+import json, os, sys
+
+source, cases, ends = sys.argv[1], json.loads(sys.argv[2]), []
+program = compile(open(source).read(), source, "exec")
+exec(program, {"__name__": "imported"})
+for args, url, token, said in cases:
+    for name, text in zip("012", (said, "", "")):
+        with open(name, "w") as file:
+            file.write(text)
+    if not (pid := os.fork()):
+        for name in "012":
+            os.dup2(os.open(name, os.O_RDWR), int(name))
+        os.environ.update(A2MCP_URL=url, A2MCP_TOKEN=token)
+        sys.argv = [source, *args]
+        exec(program, {"__name__": "__main__"})
+        sys.exit()
+    ends.append((os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), open("1").read(), open("2").read()))
+print(json.dumps(ends))
+"""
+"""Runs the file once for each case, in a process that need not start Python first; prints the codes and what was said."""
+
+
+def run_each(cases, folder):
+    """Run the file for each list of arguments, address, token and input; the exit codes and both outputs."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", EACH, str(SOURCE), json.dumps(cases)], env={"PATH": os.environ["PATH"]}, cwd=folder,
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 # --- what the file is --------------------------------------------------------------------------------------------
 
 
@@ -100,25 +133,41 @@ def test_without_a_tool_it_lists_them(shared_daemon):
     assert {"read", "bash"} <= {line.split("\t")[0] for line in done.stdout.splitlines()}
 
 
-@pytest.mark.parametrize(
-    "args",
-    [["read", "path"], ["read", "=x"], ["read", "limit=many"], ["read", "--json", "[1]"], ["read", "--json", "{"],
-     ["read", "-", "-"], ["read", "path=a", "path=b"], ["read", "--timeout", "soon"], ["read", "--token-file", "/nowhere"]],
-    ids=" ".join,
-)  # fmt: skip
-def test_wrong_usage_ends_with_2(shared_daemon, args):
+MISUSED = [
+    ["read", "path"], ["read", "=x"], ["read", "limit=many"], ["read", "--json", "[1]"], ["read", "--json", "{"],
+    ["read", "-", "-"], ["read", "path=a", "path=b"], ["read", "--timeout", "soon"], ["read", "--token-file", "/nowhere"],
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def misused(shared_daemon, tmp_path_factory):
+    """How it ends with each wrong usage."""
+    url = f"http://127.0.0.1:{shared_daemon.port}/"
+    cases = [(args, url, shared_daemon.token, "{}") for args in MISUSED]
+    return run_each(cases, tmp_path_factory.mktemp("misused"))
+
+
+@pytest.mark.parametrize("args", MISUSED, ids=" ".join)
+def test_wrong_usage_ends_with_2(misused, args):
     """Issue §10: exit codes."""
-    done = run(*args, url=f"http://127.0.0.1:{shared_daemon.port}/", token=shared_daemon.token, stdin="{}")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Traceback" not in done.stderr
+    code, out, err = misused[MISUSED.index(args)]
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
 
 
-@pytest.mark.parametrize(
-    "url", ["", "nonsense", "ftp://x/", "http://", "http://u:p@x/", "http://x:99999/", "http://[x/"]
-)
-def test_an_address_that_is_none_ends_with_2(url):
+NO_ADDRESSES = ["", "nonsense", "ftp://x/", "http://", "http://u:p@x/", "http://x:99999/", "http://[x/"]
+
+
+@pytest.fixture(scope="module")
+def sent_nowhere(tmp_path_factory):
+    """How it ends with each address that is none."""
+    return run_each([(["read"], url, "", "") for url in NO_ADDRESSES], tmp_path_factory.mktemp("nowhere"))
+
+
+@pytest.mark.parametrize("url", NO_ADDRESSES)
+def test_an_address_that_is_none_ends_with_2(sent_nowhere, url):
     """Issue §10: exit codes; a token is sent to no address that was not meant."""
-    assert run("read", url=url).returncode == 2
+    assert sent_nowhere[NO_ADDRESSES.index(url)][0] == 2
 
 
 # --- against a server that says anything -------------------------------------------------------------------------
