@@ -20,6 +20,16 @@ def scripted():
     server.close()
 
 
+@pytest.fixture
+def here(shared_daemon, monkeypatch, run):
+    """Run the command in this process, for the daemon that these tests share; the exit code and both outputs."""
+    for name in ("A2MCP_CONFIG", "A2MCP_AUDIT", "A2MCP_INSTALLS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("A2MCP_HOME", str(shared_daemon.home))
+    monkeypatch.chdir(shared_daemon.home)
+    return run
+
+
 def test_a_call_prints_the_text_of_the_result(shared_daemon, tmp_path):
     """Issue §10: against the local daemon, without an address or a token."""
     (tmp_path / "f").write_text("a\nb\n")
@@ -37,24 +47,24 @@ def test_arguments_come_from_standard_input(shared_daemon, args):
     assert done.returncode == 0
 
 
-def test_the_exit_codes_tell_the_failures_apart(shared_daemon):
+def test_the_exit_codes_tell_the_failures_apart(shared_daemon, here):
     """Issue §10: tool error, refused, unreachable, timeout."""
     assert shared_daemon.cli("call", "read", "path=/nowhere").returncode == 6
     refused = shared_daemon.cli("call", "nothing", "a=b")
     assert refused.returncode == 7
     assert "there is no tool 'nothing'" in refused.stderr.lower()
     assert "`a2mcp tools`" in refused.stderr
-    assert "`a2mcp tools`" in shared_daemon.cli("call", "nothing").stderr
+    assert "`a2mcp tools`" in here("call", "nothing").stderr
     slow = shared_daemon.cli("call", "bash", "command=sleep 20", "--timeout", "0.5")
     assert slow.returncode == 9
     assert slow.stderr.startswith("a2mcp: No answer from ")
     wrong = shared_daemon.cli("call", "read", "limit=many")
     assert (wrong.returncode, "takes an integer" in wrong.stderr) == (2, True)
-    assert shared_daemon.cli("call").returncode == 2
-    assert shared_daemon.cli("call", "read", "--token-file", "endpoint.json").returncode == 2
+    assert here("call").exit_code == 2
+    assert here("call", "read", "--token-file", "endpoint.json").exit_code == 2
 
 
-def test_another_server_is_reached_by_its_address_and_a_token_file(shared_daemon, tmp_path):
+def test_another_server_is_reached_by_its_address_and_a_token_file(shared_daemon, here, tmp_path):
     """Issue §10: `--url/--token-file` for another; K28: no token on the command line."""
     url = f"http://127.0.0.1:{shared_daemon.port}/"
     good, bad = tmp_path / "good", tmp_path / "bad"
@@ -62,10 +72,10 @@ def test_another_server_is_reached_by_its_address_and_a_token_file(shared_daemon
     bad.write_text("x" * 40)
     done = shared_daemon.cli("call", "bash", "command=echo there", "--url", url, "--token-file", str(good))
     assert (done.returncode, "there" in done.stdout) == (0, True)
-    assert shared_daemon.cli("call", "bash", "--url", url, "--token-file", str(bad)).returncode == 7
+    assert here("call", "bash", "--url", url, "--token-file", str(bad)).exit_code == 7
     bad.write_text("a b")
-    assert shared_daemon.cli("call", "bash", "--url", url, "--token-file", str(bad)).returncode == 2
-    assert shared_daemon.cli("call", "bash", "--url", "nonsense").returncode == 2
+    assert here("call", "bash", "--url", url, "--token-file", str(bad)).exit_code == 2
+    assert here("call", "bash", "--url", "nonsense").exit_code == 2
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         gone = shared_daemon.cli("call", "bash", "--url", f"http://127.0.0.1:{free.getsockname()[1]}/")
@@ -114,17 +124,17 @@ def test_the_client_in_one_file_can_be_piped_away(run):
     assert run("call", "--print-client").stdout == Path(mcp_call.__file__).read_text()
 
 
-def test_tools_are_listed_and_one_is_described(shared_daemon):
+def test_tools_are_listed_and_one_is_described(shared_daemon, here):
     """Issue §10: lists tools and shows a schema readably."""
     lines = shared_daemon.cli("tools").stdout.splitlines()
     assert lines[0] == "NAME\tWHAT IT DOES"
     assert {"read", "bash"} <= {line.split("\t")[0] for line in lines}
-    shown = shared_daemon.cli("tools", "read").stdout
+    shown = here("tools", "read").stdout
     assert "ARGUMENT\tTYPE\tNEEDED\tDEFAULT\tMEANING" in shown
     assert "\npath\tstring\tyes\t" in shown
-    assert shared_daemon.cli("tools", "nothing").returncode == 7
-    assert json.loads(shared_daemon.cli("tools", "read", "--json").stdout)["name"] == "read"
-    assert len(json.loads(shared_daemon.cli("tools", "--json").stdout)) == len(lines) - 1
+    assert here("tools", "nothing").exit_code == 7
+    assert json.loads(here("tools", "read", "--json").stdout)["name"] == "read"
+    assert len(json.loads(here("tools", "--json").stdout)) == len(lines) - 1
 
 
 def test_a_schema_of_any_shape_is_shown(run, scripted, home):
