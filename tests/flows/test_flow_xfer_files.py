@@ -19,14 +19,22 @@ MIB = 1 << 20
 LARGE = 160
 
 
+@pytest.fixture(scope="module")
+def roomy(tmp_path_factory):
+    """A daemon that the tests of this module share; a file may be larger than a gigabyte."""
+    home = tmp_path_factory.mktemp("roomy") / "home"
+    with running(home, settings={"xfer": {"upload_bytes": 8 << 30}}) as daemon:
+        yield daemon
+
+
 @pytest.fixture
-def sharing(tmp_path):
-    """A daemon and the folder that it shares; a file may be larger than a gigabyte."""
+def sharing(roomy, tmp_path):
+    """That daemon and a folder that it shares."""
     folder = tmp_path / "shared"
     folder.mkdir()
-    with running(tmp_path / "home", settings={"xfer": {"upload_bytes": 8 << 30}}) as daemon:
-        assert daemon.session().call("xfer_share", path=str(folder)).result["isError"] is False
-        yield daemon, folder
+    assert roomy.session().call("xfer_share", path=str(folder)).result["isError"] is False
+    yield roomy, folder
+    roomy.session().call("xfer_stop")
 
 
 def highest_rss(daemon) -> int:
