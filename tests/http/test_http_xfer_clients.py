@@ -33,14 +33,20 @@ def folder(tmp_path):
     return shared
 
 
-@pytest.fixture
-def page(folder) -> Iterator[tuple[Any, Any]]:
-    """The page of the share in a browser that sends the token, and the share."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with files_edge(folder) as served, playwright.sync_playwright() as driver, launched(driver) as browser:
-        context = browser.new_context(extra_http_headers={"Authorization": f"Bearer {TOKEN}"})
+    with playwright.sync_playwright() as driver, launched(driver) as started:
+        yield started
+
+
+@pytest.fixture
+def page(browser, folder) -> Iterator[tuple[Any, Any]]:
+    """The page of the share in a browser that sends the token and knows nothing yet, and the share."""
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with files_edge(folder) as served, contextlib.closing(browser.new_context(extra_http_headers=headers)) as context:
         opened = context.new_page()
         opened.said = []
         opened.on("console", lambda message: opened.said.append(message.text))
