@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import wire
 from harness import running, until
 from inflight import WITH_TOOLS
@@ -14,6 +15,8 @@ from standard_client import Standard, legacy
 from watchers import operator
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness import Answer, Daemon
 
 HANG = {"name": "hang", "arguments": {}}
@@ -114,31 +117,37 @@ def test_a_command_over_the_limit_is_not_started(tmp_path: Path) -> None:
         assert mark.exists()
 
 
-def test_a_place_comes_back_however_a_command_fails_to_start(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def bounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon that runs one command at a time and has a short log, for the tests that need one or the other."""
+    settings = {"limits": {"jobs": 1}, "audit": {"bytes": 64 * 1024}}
+    with running(tmp_path_factory.mktemp("bounded") / "home", settings=settings) as daemon:
+        yield daemon
+
+
+def test_a_place_comes_back_however_a_command_fails_to_start(bounded: Daemon) -> None:
     """Ours: what is taken before the start is given back when there is none."""
-    with running(tmp_path / "home", settings={"limits": {"jobs": 1}}) as daemon:
-        client = daemon.session()
-        wrong: list[dict[str, Any]] = [
-            {"command": "true", "cwd": "/no/such/folder"},
-            {"command": "true", "cwd": "/etc/passwd"},
-            {"command": "true", "env": {"X": "y" * 3_000_000}},
-            {"command": "x" * 3_000_000},
-            {"command": "exit 3"},
-            {"command": "sleep 9", "timeout": 0.1},
-        ]
-        for arguments in wrong * 2:
-            assert "commands run already" not in client.call("bash", **arguments).text
-        assert client.call("bash", command="echo there").text.startswith("there")
+    client = bounded.session()
+    wrong: list[dict[str, Any]] = [
+        {"command": "true", "cwd": "/no/such/folder"},
+        {"command": "true", "cwd": "/etc/passwd"},
+        {"command": "true", "env": {"X": "y" * 3_000_000}},
+        {"command": "x" * 3_000_000},
+        {"command": "exit 3"},
+        {"command": "sleep 9", "timeout": 0.1},
+    ]
+    for arguments in wrong * 2:
+        assert "commands run already" not in client.call("bash", **arguments).text
+    assert client.call("bash", command="echo there").text.startswith("there")
 
 
-def test_the_log_is_as_long_as_it_may_be(tmp_path: Path) -> None:
+def test_the_log_is_as_long_as_it_may_be(bounded: Daemon) -> None:
     """Issue 5, section 6: the size of the log with its older generation; the oldest records go first."""
-    with running(tmp_path / "home", settings={"audit": {"bytes": 64 * 1024}}) as daemon:
-        client = daemon.session()
-        for number in range(200):
-            client.call("read", path=f"/no/such/file/{number}/{'x' * 100}")
-        sizes = [(daemon.home / name).stat().st_size for name in ("a2mcp.log.1", "a2mcp.log")]
-        records = daemon.audit()
+    client = bounded.session()
+    for number in range(200):
+        client.call("read", path=f"/no/such/file/{number}/{'x' * 100}")
+    sizes = [(bounded.home / name).stat().st_size for name in ("a2mcp.log.1", "a2mcp.log")]
+    records = bounded.audit()
 
     assert sum(sizes) <= 64 * 1024
     assert sizes[0] > 30 * 1024
