@@ -176,8 +176,9 @@ def _cut(text: str, node: Node, index: int) -> str:
 def _cut_start(text: str, gap: int, item: Item) -> int:
     """Say from where on nothing but white space and the item is left, sparing the line end that closes a comment."""
     start = jsonc.last_word(text, gap, item.start)
-    end = item.node.end if item.comma is None else item.comma + 1
-    rest = text[end:].partition("\n")[0]
+    end = item.node.end
+    behind = text[end:] if item.comma is None else text[end : item.comma] + text[item.comma + 1 :]
+    rest = behind.partition("\n")[0]
     in_comment = start > gap and not text.endswith("*/", gap, start)
     return text.index("\n", start) + 1 if in_comment and rest.strip() else start
 

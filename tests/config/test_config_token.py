@@ -1,5 +1,6 @@
 """The bearer token: how it is made and which typed ones are refused."""
 
+import secrets
 import string
 
 import pytest
@@ -16,6 +17,13 @@ def test_a_made_token_has_43_characters_and_passes_its_own_check():
     assert len(made) == 43
     assert token.check(made) == made
     assert token.generate() != made
+
+
+def test_no_made_token_begins_like_an_option(monkeypatch):
+    """Ours: commands that take it as the value of an option, such as other people's clients, refuse one that does."""
+    made = iter(["-" + "x" * 42, "--" + "y" * 41, "z-" + "z" * 41])
+    monkeypatch.setattr(secrets, "token_urlsafe", lambda size: next(made) if size == 32 else None)
+    assert token.generate() == "z-" + "z" * 41
 
 
 def test_a_token_of_32_characters_is_taken_as_it_is():

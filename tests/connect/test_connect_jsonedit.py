@@ -61,6 +61,8 @@ def test_a_comment_behind_the_last_member_stays_with_it():
         ('{"b": 2}', "{}"),
         ('{\n  "b": 2,\n}', "{}"),
         ('{\n  // why\n  "b": 2 // because\n}', "{\n  // why\n // because\n}"),
+        ('{ // why\n"b": 2/* // so\n*/,\n"c": 3 }', '{ // why\n/* // so\n*/\n"c": 3 }'),
+        ('{ // why\r\n"b": 2/* so */,\r\n"c": 3 }', '{ // why\r\n/* so */\r\n"c": 3 }'),
     ],
 )
 def test_whatever_stands_around_a_member_what_is_left_is_json(text, left):
