@@ -31,7 +31,7 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test compiled ## Run the whole test suite
 	@# One lane after the other, and in each as many at a time as it bears. Exit code 5: there is no such test in it.
 	@failed=0; set -x; \
-	$(BIN)/python -m pytest -n 4 -m light $(ARGS) || [ $$? = 5 ] || failed=1; \
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m light $(ARGS) || [ $$? = 5 ] || failed=1; \
 	$(BIN)/python -m pytest -n 3 -m heavy $(ARGS) || [ $$? = 5 ] || failed=1; \
 	$(BIN)/python -m pytest -n 0 -m alone $(ARGS) || [ $$? = 5 ] || failed=1; \
 	{ set +x; } 2>/dev/null; exit $$failed

@@ -34,6 +34,15 @@ LANES = {
 }
 """What puts on the load at which others miss their deadlines, or misses its own. All else is in the lane ``light``; of two that
 name a file, the first has it."""
+WAITING = (
+    "ui/",
+    "flows/test_flow_standard_streams.py",
+    "stdio/test_stdio_process.py",
+    "http/test_http_raw_connections.py",
+    "flows/test_flow_resources.py",
+)
+"""What does next to nothing for seconds, in this order. All of it comes first, so that one worker waits while the others have
+the processors; at the end all would wait for the one that has got such a test. A browser serves the tests of one worker."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -45,13 +54,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its lane, and begin with those in a browser.
-
-    At the end the workers are given a few tests at a time, and each of them would start a browser of its own.
-    """
+    """Mark each test with its lane, and begin with those that wait."""
     for item in items:
         item.add_marker(_lane_of(item.path))
-    items.sort(key=lambda item: item.path.parent.name != "ui")
+    items.sort(key=lambda item: _turn_of(item.path))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,8 +73,16 @@ def pytest_collection() -> Iterator[None]:
 
 @cache
 def _lane_of(file: Path) -> str:
-    name = file.relative_to(Path(__file__).parent).as_posix()
-    return next((lane for lane, files in LANES.items() if name.startswith(files)), "light")
+    return next((lane for lane, files in LANES.items() if _name(file).startswith(files)), "light")
+
+
+@cache
+def _turn_of(file: Path) -> int:
+    return next((turn for turn, files in enumerate(WAITING) if _name(file).startswith(files)), len(WAITING))
+
+
+def _name(file: Path) -> str:
+    return file.relative_to(Path(__file__).parent).as_posix()
 
 
 @pytest.fixture
