@@ -31,6 +31,10 @@ class Asker:
         self._can = can
         self._headers: Headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
     def ask(self, method: str, params: dict[str, Any] | None = None, *, token: Any = None) -> list[dict[str, Any]]:
         """Send one request and return every message of its answer; the response is the last."""
         answer = self._client.send(*self._request(method, params, token))

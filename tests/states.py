@@ -90,7 +90,6 @@ def explore(machine: type[Machine], *, sequences: int = 100, steps: int = 40) ->
         phases=[Phase.generate, Phase.shrink] if LONG else [Phase.generate],
         max_examples=sequences * 10 if LONG else sequences,
         stateful_step_count=steps * 2 if LONG else steps,
-        deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )

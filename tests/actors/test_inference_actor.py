@@ -271,7 +271,5 @@ class Machine(RuleBasedStateMachine):
             self.desk.takeover.restore()
 
 
-Machine.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-)
+Machine.TestCase.settings = settings(max_examples=150, stateful_step_count=25, suppress_health_check=list(HealthCheck))
 TestTheSwitchFollowsItsModel = Machine.TestCase

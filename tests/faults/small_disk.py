@@ -47,8 +47,8 @@ class SmallDisk:
         """The beginning of a command line that runs in there."""
 
     def fill(self, leave: int = 0) -> None:
-        """Take all the room, but for so many bytes."""
-        with (self.seen / "ballast").open("wb", buffering=0) as ballast, contextlib.suppress(OSError):
+        """Take all the room that is left, but for so many bytes."""
+        with (self.seen / "ballast").open("ab", buffering=0) as ballast, contextlib.suppress(OSError):
             while True:
                 ballast.write(b"x" * 512)
         if leave:

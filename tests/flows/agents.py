@@ -86,8 +86,7 @@ class Agents:
 
     def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call one of the tools, on a connection of its own that ends with it."""
-        caller = self.caller()
-        with contextlib.closing(caller._client):
+        with contextlib.closing(self.caller()) as caller:
             return dict(caller.call(tool, **arguments))
 
     def run(self, prompt: str = "Go.", **arguments: Any) -> dict[str, Any]:

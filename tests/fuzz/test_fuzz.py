@@ -71,7 +71,7 @@ def test_inputs_like_them_are_handled(name: str) -> None:
     """Issue 5, item 4: a short run, with or without atheris."""
     check = targets.check(name)
 
-    @settings(max_examples=EXAMPLES, deadline=None, database=None)
+    @settings(max_examples=EXAMPLES, database=None)
     @given(_inputs(name))
     def fuzz(data: bytes) -> None:
         check(data)

@@ -56,7 +56,7 @@ def _mutated(data: bytes, changes: list[tuple[str, float, bytes]]) -> bytes:
     return data
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     changes=mutations(), authorized=st.booleans(), request=st.sampled_from(["initialize", "call", "chunked", "delete"])
 )

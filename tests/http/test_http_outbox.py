@@ -74,7 +74,7 @@ def fd(tmp_path: Path) -> Iterator[int]:
 SIZES = st.one_of(st.integers(0, 50), st.integers(SMALL - 1, SMALL + 1), st.integers(0, 30_000))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     pieces=st.lists(st.tuples(st.booleans(), st.integers(0, 30_000), SIZES), max_size=30),
     appetites=st.lists(st.integers(0, 3000) | st.integers(0, 90_000), max_size=60),

@@ -304,7 +304,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(ACTIONS)
 def test_whatever_happens_everybody_is_answered_once_and_the_transcript_has_no_holes(actions: list[str]) -> None:
     """Ours: the promise of a session, over any order of what may happen to it."""

@@ -22,7 +22,7 @@ def context(tmp_path):
     return Context(ticket=None, cwd=tmp_path, home=tmp_path, limits=Limits(), jobs=None, clock=None)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.binary(max_size=400))
 def test_no_byte_is_lost(context, data):
     """Ours: text where it is text, else base64 of exactly what is there."""
@@ -38,7 +38,7 @@ def test_no_byte_is_lost(context, data):
         assert found.text == data.decode()
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(name=st.binary(min_size=1, max_size=40).filter(lambda name: b"/" not in name and b"\0" not in name))
 def test_any_name_can_be_addressed(context, name):
     """Ours: names are bytes."""

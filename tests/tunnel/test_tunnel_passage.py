@@ -244,4 +244,4 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestAnyOrder.settings = settings(max_examples=60, stateful_step_count=30)

@@ -235,7 +235,7 @@ def test_nobody_there_is_said_without_the_credentials():
     assert "c2VjcmV0" not in repr(upstream)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=300), st.binary(max_size=60))
 def test_no_bytes_make_it_anything_but_a_response_or_a_refusal(first, second):
     """Row X04, as a property: no header of the outcome holds a line break, and nothing else is raised."""
