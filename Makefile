@@ -29,7 +29,7 @@ serve: compiled ## Run the daemon in the foreground
 # Where no bytecode is written, each worker would compile every test.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test compiled ## Run the whole test suite
-	@# One lane after the other, and in each as many at a time as it bears. Exit code 5: there is no such test in it.
+	@# One lane after the other, and in each as many at a time as it bears; in the first, who has nothing left takes over. Exit code 5: there is no such test in it.
 	@failed=0; set -x; \
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m light $(ARGS) || [ $$? = 5 ] || failed=1; \
 	$(BIN)/python -m pytest -n 3 -m heavy $(ARGS) || [ $$? = 5 ] || failed=1; \

@@ -12,7 +12,7 @@ import pytest
 from asker import Asker
 from harness import running, until
 from sink import serving
-from sink_wires import ANTHROPIC, OPENAI
+from sink_wires import ANTHROPIC, OPENAI, Say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,6 +79,11 @@ class Agents:
         self.settle()
         self.sink.asked.clear()
         self.sink.then(*steps)
+
+    def allow(self) -> None:
+        """Let it ask, with a provider that has only this to say."""
+        self.script(Say("Done."))
+        switch(self, enabled=True)
 
     def caller(self, **options: Any) -> Asker:
         """A legacy client."""

@@ -49,11 +49,7 @@ def without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 @pytest.fixture
 def agents(shared: Agents) -> Agents:
     """The daemon that tests share, allowed to ask, with a provider that has only this to say."""
-    from agents import switch
-    from sink_wires import Say
-
-    shared.script(Say("Done."))
-    switch(shared, enabled=True)
+    shared.allow()
     return shared
 
 

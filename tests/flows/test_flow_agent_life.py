@@ -38,8 +38,7 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
 @pytest.fixture
 def mortal(hosted: Agents) -> Agents:
     """That daemon, allowed to ask, with a provider that has only this to say."""
-    hosted.script(Say("Done."))
-    switch(hosted, enabled=True)
+    hosted.allow()
     return hosted
 
 

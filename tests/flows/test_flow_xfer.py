@@ -20,6 +20,7 @@ from asset_server import serving as assets_served
 from asset_server import sha256
 from fake_dufs import BIG, FakeDufs
 from harness import running, until
+from processes import alive
 
 CURL = shutil.which("curl")
 needs_curl = pytest.mark.skipif(CURL is None, reason="pastes the lines into a shell with curl")
@@ -375,14 +376,6 @@ def test_dufs_that_is_gone_is_502_and_a_closed_share_404(behind, reopened):
     client = behind.daemon.session()
     assert client.call("xfer_stop").result["structuredContent"]["stopped"] is True
     assert client.send("GET", "/xfer/ok").status == 404
-
-
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

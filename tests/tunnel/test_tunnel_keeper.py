@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness import until
+from processes import alive
 from stand_in import NAME, cloudflared
 
 from a2mcp.clock import SystemClock
@@ -65,14 +66,6 @@ def keep(tmp_path):
     assert descriptors() <= before, "no descriptor is left"
 
 
-def gone(pid):
-    """Whether no such process runs; one that is only waited for is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
 def test_the_name_is_told_and_the_end_when_it_is_stopped(keep):
     """Issue 4 §3."""
     kept = keep("good")
@@ -80,7 +73,7 @@ def test_the_name_is_told_and_the_end_when_it_is_stopped(keep):
     assert kept.run["argv"] == ["tunnel", "--url", ORIGIN]
     kept.keeper.stop()
     assert kept.ended() == ""
-    assert gone(kept.run["pid"])
+    assert not alive(kept.run["pid"])
     kept.keeper.stop()
 
 
@@ -90,7 +83,7 @@ def test_no_name_in_time_ends_it(keep):
     reason = kept.ended()
     assert reason.startswith("cloudflared named no host within 0.5 s.")
     assert kept.events[:-1] == []
-    assert gone(kept.run["pid"])
+    assert not alive(kept.run["pid"])
 
 
 def test_one_that_ends_at_once_says_how(keep):
@@ -132,7 +125,7 @@ def test_one_that_ignores_the_request_to_end_is_killed(keep, behaviour, name_s):
     began = time.monotonic()
     kept.ended()
     assert time.monotonic() - began > 0.3
-    assert gone(kept.run["pid"])
+    assert not alive(kept.run["pid"])
 
 
 def test_it_is_killed_at_once_when_that_is_asked(keep):
